@@ -48,7 +48,7 @@ test-pure: $(STAMP) ## run the tests that need no cluster
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE) $(ARGS)
 
 bench: $(STAMP) ## compare with controller-runtime; ARGS="--quick"
-	@$(BIN)/python hack/bench/run.py $(ARGS)
+	@$(BIN)/python -m hack.bench.run $(ARGS)
 	@$(BIN)/python -m hack.bench.hanging
 
 soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minutes 4 --seed 7"

@@ -49,7 +49,7 @@ def _list_components(cyclonedx: Path, to: Path) -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     pins = [line.removesuffix(" \\") for line in lines if line[:1] not in " #"]
     command = [
-        *(cyclonedx, "requirements", "-", "--pyproject", ROOT / "pyproject.toml"),
+        *(str(cyclonedx), "requirements", "-", "--pyproject", str(ROOT / "pyproject.toml")),
         *("--mc-type", "library", "--output-reproducible"),
     ]
     bom = json.loads(subprocess.check_output(command, input="\n".join(pins), cwd=ROOT, text=True))
@@ -61,7 +61,7 @@ def _list_components(cyclonedx: Path, to: Path) -> None:
 
 def _compile(uv: Path, to: Path, arguments: Sequence[str], requirements: Sequence[str]) -> None:
     command = [
-        *(uv, "pip", "compile", *arguments, "--quiet", "--universal", "--python-version=3.11"),
+        *(str(uv), "pip", "compile", *arguments, "--quiet", "--universal", "--python-version=3.11"),
         *("--generate-hashes", "--no-annotate", "--no-emit-index-url"),
         *("--custom-compile-command=make lock", f"--output-file={to.name}"),
     ]

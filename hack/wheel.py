@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -37,8 +37,8 @@ def main() -> None:
 
 def build(root: Path = ROOT, dist: Path = DIST) -> tuple[Path, Path]:
     """Build without isolation: the build tools are locked like all dependencies."""
-    command = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={dist}", root]
-    git = ["git", "-C", ROOT, "log", "-1", "--format=%ct"]
+    command = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={dist}", str(root)]
+    git = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
     time = subprocess.run(git, capture_output=True, check=False, text=True).stdout.strip()
     env = {"SOURCE_DATE_EPOCH": time or "1580601600", **os.environ}
     building = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
@@ -54,13 +54,15 @@ def look_into(path: Path) -> Iterator[str]:
         names = wheel.namelist()
         (declared,) = (name for name in names if name.endswith("/entry_points.txt"))
         entry_points = wheel.read(declared).decode()
-    yield from (f"lacks {name}" for name in sources() if name not in names)
+    wanted = set(sources())
+    yield from (f"lacks {name}" for name in sorted(wanted.difference(names)))
     yield from (
         f"lacks the entry point {line}" for line in ENTRY_POINTS if line not in entry_points
     )
     if not any(name.endswith(f".dist-info/sboms/{SBOM}") for name in names):
         yield f"lacks {SBOM}"
-    yield from (f"must not have {name}" for name in strangers(names))
+    ours = {name for name in names if ".dist-info/" not in name}
+    yield from (f"must not have {name}" for name in sorted(ours - wanted))
 
 
 def sources() -> Iterator[str]:
@@ -69,14 +71,6 @@ def sources() -> Iterator[str]:
         for path in sorted((ROOT / package).rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
                 yield str(path.relative_to(ROOT))
-
-
-def strangers(names: Sequence[str]) -> list[str]:
-    """Return the files that belong neither to our packages nor to the wheel's metadata."""
-    tops = {name: name.partition("/")[0] for name in names}
-    return [
-        name for name, top in tops.items() if top not in PACKAGES and not top.endswith(".dist-info")
-    ]
 
 
 def strangers_of_sdist(path: Path) -> list[str]:

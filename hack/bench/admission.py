@@ -10,31 +10,29 @@ import ssl
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
-
-import attrs
-from mutating import SIDE, WEBHOOK, mutate
-from sides import HERE, programs
 
 from actuator.errors import ActuatorError
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, path_of
-from generic.library.webhooks import Webhook, mutates
+from generic.library.manifests import manifest
 from generic.library.webhooks.certificates import DEFAULTS, Step, take
 from generic.library.webhooks.configurations import Endpoint, Mode, configurations
-from generic.library.webhooks.objects import Deployment
 from generic.testing.envtest.servers import free_port
+from hack.bench.mutating import SIDE, webhook
+from hack.bench.sides import programs
 from hack.processes import running, wait
 
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
 _HOST = "127.0.0.1"
-_NONE, _PEER, _OURS = "none", "peer", "ours"
+_NONE, _PEER, _OURS = _SIDES = "none", "peer", "ours"
 _SPARE = "spare"
 """Our second process; the API server does not call it."""
 _WARMING = 50
@@ -43,77 +41,61 @@ _CONNECTIONS = 4
 _DIRECT_SECONDS = 4.0
 
 
-@attrs.frozen
-class Added:
-    """The milliseconds that a webhook adds to a request."""
+def added_ms(
+    admin: HttpClient, kubeconfig: Path, folder: Path, requests: int
+) -> tuple[dict[str, dict[str, float]], list[float]]:
+    """Return the median and the p99 of the milliseconds that a webhook adds, for each side.
 
-    median: float
-    p99: float
-
-
-@attrs.frozen
-class Measured:
-    """The results: latencies by side, and requests per second by number of our processes."""
-
-    added: Mapping[str, Added]
-    throughput: Mapping[int, float]
-
-    @property
-    def ratio(self) -> float:
-        """Our p99 over that of the peer."""
-        return self.added[_OURS].p99 / self.added[_PEER].p99
-
-    def report(self) -> None:
-        """Print both."""
-        print(f"\n{'added ms a request':<22}{'ours':>10}{'peer':>10}{'ratio':>10}")
-        for name in ("median", "p99"):
-            ours, peer = (getattr(self.added[side], name) for side in (_OURS, _PEER))
-            print(f"{name:<22}{ours:>10.2f}{peer:>10.2f}{ours / peer:>10.2f}")
-        for count, rate in self.throughput.items():
-            print(f"without API server, {count} of our processes: {rate:.0f} requests/s")
-
-
-def measure(admin: HttpClient, kubeconfig: Path, folder: Path, requests: int) -> Measured:
-    """Run both sides at once; measure them in turn, so that both meet the same load."""
+    Both sides run at once and are measured in turn, so that both meet the same load. Then the
+    reviews a second that one of our processes answers, and two.
+    """
     with _servers(admin, kubeconfig, folder) as ports:
-        added = _latencies(admin, requests)
+        seconds = _latencies(admin, requests)
         trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-        ours = [ports[_OURS], ports[_SPARE]]
-        return Measured(added, {n: _throughput(ours[:n], trust) for n in (1, 2)})
+        ours = [int(ports[name]) for name in (_OURS, _SPARE)]
+        direct = [_throughput(ours[:1], trust), _throughput(ours, trust)]
+    without = statistics.median(seconds.pop(_NONE))
+    cuts = {side: statistics.quantiles(taken, n=100) for side, taken in seconds.items()}
+    added = {
+        name: {side: 1000 * (cut[at] - without) for side, cut in cuts.items()}
+        for name, at in (("median", 49), ("p99", 98))
+    }
+    return added, direct
 
 
 @contextmanager
-def _servers(admin: HttpClient, kubeconfig: Path, folder: Path) -> Iterator[dict[str, int]]:
-    """Run the peer and two of our processes, registered; yield their ports."""
+def _servers(admin: HttpClient, kubeconfig: Path, folder: Path) -> Iterator[dict[str, str]]:
+    """Run both sides, registered at the API server, and our second process; yield the ports."""
     authorities = _save_certificates(folder)
-    ports = {name: free_port() for name in (_OURS, _SPARE, _PEER)}
-    flags = {
-        name: {
+    ports = {name: str(free_port()) for name in (_OURS, _SPARE, _PEER)}
+
+    def ours(name: str) -> list[str]:
+        flags = {
             "--kubeconfig": str(kubeconfig),
             "--leader-election-id": name,
             "--metrics-bind-address": "0",
             "--webhook-config-mode": "url",
             "--webhook-config-url": f"{_HOST}:{ports[name]}",
-            "--webhook-config-server-port": str(ports[name]),
+            "--webhook-config-server-port": ports[name],
             "--webhook-config-cert-dir": str(folder),
         }
-        for name in (_OURS, _SPARE)
+        return [sys.executable, "-m", "hack.bench.mutating", *chain(*flags.items())]
+
+    of_peer = {"--port": ports[_PEER], "--cert-dir": str(folder), "--path": webhook(_PEER).path}
+    commands = {
+        _OURS: ours(_OURS),
+        _SPARE: ours(_SPARE),
+        _PEER: [str(programs(print) / "webhook"), *chain(*of_peer.items())],
     }
-    flags[_PEER] = {"--port": str(ports[_PEER]), "--cert-dir": str(folder)}
-    flags[_PEER] |= {"--path": _webhook(_PEER).path}
     with ExitStack() as stack:
-        for name, given in flags.items():
-            program = [sys.executable, str(HERE / "mutating.py")]
-            command = [str(programs(print) / "webhook")] if name == _PEER else program
+        for name, command in commands.items():
             address = f"{_HOST}:{free_port()}"
-            more = chain(*given.items(), ("--health-bind-address", address))
-            stack.enter_context(
-                running([*command, *more], folder / f"{name}.log", address, "/readyz")
-            )
-        where = Endpoint(
-            mode=Mode.URL, name=_PEER, namespace="", port=0, host=f"{_HOST}:{ports[_PEER]}"
-        )
-        for resource, configuration in configurations([_webhook(_PEER)], where, authorities):
+            health = ["--health-bind-address", address]
+            server = running([*command, *health], folder / f"{name}.log", address, "/readyz")
+            stack.enter_context(server)
+        host = f"{_HOST}:{ports[_PEER]}"
+        where = Endpoint(mode=Mode.URL, name=_PEER, namespace="", port=0, host=host)
+        for resource, configuration in configurations([webhook(_PEER)], where, authorities):
             admin.apply(resource, configuration)
         yield ports
 
@@ -125,19 +107,13 @@ def _save_certificates(folder: Path) -> bytes:
     return made.bundle
 
 
-def _webhook(side: str) -> Webhook:
-    labels = {SIDE: side}
-    return mutates(Deployment, failure_policy="Fail", name=WEBHOOK, object_labels=labels)(mutate)
-
-
-def _latencies(admin: HttpClient, requests: int) -> dict[str, Added]:
+def _latencies(admin: HttpClient, requests: int) -> dict[str, list[float]]:
     """Create in turn without a webhook, with the peer's, and with ours."""
-    sides = (_NONE, _PEER, _OURS)
     for side in (_PEER, _OURS):
-        wait(f"called: {side}", lambda side=side: _is_mutated(_create(admin, side)), 30)
-    seconds: dict[str, list[float]] = {side: [] for side in sides}
+        wait(f"called: {side}", partial(_is_called, admin, side), 30)
+    seconds: dict[str, list[float]] = {side: [] for side in _SIDES}
     for turn in range(requests + _WARMING):
-        for side in sides[turn % 3 :] + sides[: turn % 3]:
+        for side in _SIDES[turn % 3 :] + _SIDES[: turn % 3]:
             began = time.perf_counter()
             created = _create(admin, side)
             taken = time.perf_counter() - began
@@ -145,13 +121,11 @@ def _latencies(admin: HttpClient, requests: int) -> dict[str, Added]:
                 raise ActuatorError(f"the webhook of {side} was not called, or not only that one")
             if turn >= _WARMING:
                 seconds[side].append(taken)
-    without = statistics.median(seconds[_NONE])
-    return {side: _added(seconds[side], without) for side in (_OURS, _PEER)}
+    return seconds
 
 
-def _added(seconds: Sequence[float], without: float) -> Added:
-    cuts = statistics.quantiles(seconds, n=100)
-    return Added(1000 * (cuts[49] - without), 1000 * (cuts[98] - without))
+def _is_called(admin: HttpClient, side: str) -> bool:
+    return _is_mutated(_create(admin, side))
 
 
 def _create(admin: HttpClient, side: str) -> Raw:
@@ -181,35 +155,28 @@ def _deployment(side: str) -> Raw:
     ]
     pod = {"containers": containers, "volumes": [{"name": one, "emptyDir": {}} for one in names]}
     template = {"metadata": {"labels": labels}, "spec": pod}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "bench", "namespace": "default", "labels": {SIDE: side}},
-        "spec": {"selector": {"matchLabels": labels}, "template": template},
-    }
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return manifest("apps/v1", "Deployment", "bench", "default", {SIDE: side}, spec=spec)
 
 
 def _throughput(ports: Sequence[int], trust: ssl.SSLContext) -> float:
-    """Return the answers per second of all these servers together."""
+    """Return the reviews a second that all these servers together answer."""
     where = {"group": "apps", "version": "v1", "resource": "deployments"}
     request = {"uid": "u", "resource": where, "operation": "CREATE", "object": _deployment(_OURS)}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     body = json.dumps(review).encode()
-    head = f"POST {_webhook(_OURS).path} HTTP/1.1\r\nHost: {_HOST}\r\n"
+    head = f"POST {webhook(_OURS).path} HTTP/1.1\r\nHost: {_HOST}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    message = head.encode() + body
     clients = [port for port in ports for _ in range(_CONNECTIONS)]
     with ThreadPoolExecutor(len(clients)) as pool:
-        counts = pool.map(lambda port: _count_answers(port, trust, message), clients)
+        counts = pool.map(lambda port: _count_answers(port, trust, head.encode() + body), clients)
         return sum(counts) / _DIRECT_SECONDS
 
 
 def _count_answers(port: int, trust: ssl.SSLContext, message: bytes) -> int:
     """Send the request again and again; return how often it was allowed in the given time."""
-    with (
-        socket.create_connection((_HOST, port)) as raw,
-        trust.wrap_socket(raw, server_hostname=_HOST) as connection,
-    ):
+    raw = socket.create_connection((_HOST, port))
+    with trust.wrap_socket(raw, server_hostname=_HOST) as connection:
         count, end = 0, time.monotonic() + _DIRECT_SECONDS
         while time.monotonic() < end:
             connection.sendall(message)

@@ -16,7 +16,6 @@ import attrs
 
 from actuator import Actuator, Cluster, Context, ExternalResource
 from actuator.interface import Client, resource_of
-from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Infrastructure
 from generic.kube.client import connect
 from generic.manager.manager import Manager
@@ -45,13 +44,6 @@ class Figures:
     threads_more: int
     memory_more: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.objects} force deletions that never return: the last object gone after "
-            f"{self.seconds:.1f} s, {self.recorded} recorded, at most {self.threads_more} threads "
-            f"and {self.memory_more / 2**20:.0f} MiB more"
-        )
-
 
 class Hanging(Actuator[Infrastructure]):
     """Reconciles at once; never returns from a call for a deletion."""
@@ -67,28 +59,13 @@ class Hanging(Actuator[Infrastructure]):
         """Never returns."""
         self._gate.wait()
 
-    def force_delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster, /) -> None:
-        """Never returns."""
-        self._gate.wait()
+    force_delete = delete
 
     def external_resources(self, obj: Infrastructure, /) -> Iterable[ExternalResource]:
         """Return one resource for each object; never return if `mute`."""
         if self._mute:
             self._gate.wait()
         return [ExternalResource(type="Bucket", id=obj.metadata.name)]
-
-
-@attrs.define
-class _Most:
-    """The maximum number of threads, and the maximum memory in bytes."""
-
-    threads: int = 0
-    memory: int = 0
-
-    def look(self) -> None:
-        statm = Path("/proc/self/statm").read_text(encoding="ascii")
-        self.threads = max(self.threads, threading.active_count())
-        self.memory = max(self.memory, int(statm.split()[1]) * 4096)
 
 
 def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute: bool) -> Figures:
@@ -118,30 +95,38 @@ def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute
 
 
 def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figures:
-    namespace, before, during = shoot.technical_id, _Most(), _Most()
+    namespace = shoot.technical_id
     names = [f"n{number}" for number in range(objects)]
-
-    def left(most: _Most) -> list[Raw]:
-        most.look()
-        return admin.list(_INFRASTRUCTURES, namespace)
-
+    list_all = partial(admin.list, _INFRASTRUCTURES, namespace)
     wanted = [infrastructure(namespace, one, namespace) for one in names]
     parallel(wanted, garden.deploy, at_once=_DRIVERS)
-    wait("ready", lambda: not any(map(not_ready_because, left(before))), 120)
+    wait("ready", lambda: not any(map(not_ready_because, list_all())), 120)
     delete = partial(garden.delete, Infrastructure.KIND, namespace)
     parallel(names, delete, at_once=_DRIVERS)
     garden.mark_deleted(shoot)
-    before.look()
+    looks = [_threads_and_memory()]
+
+    def is_gone() -> bool:
+        looks.append(_threads_and_memory())
+        return not list_all()
+
     garden.force(shoot)
-    seconds = wait("gone", lambda: not left(during), 120)
+    seconds = wait("gone", is_gone, 120)
     found = admin.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
+    threads, memory = (max(values) - values[0] for values in zip(*looks, strict=True))
     return Figures(
         objects=objects,
         recorded=len({orphan["spec"]["object"]["uid"] for orphan in found}),
         seconds=seconds,
-        threads_more=during.threads - before.threads,
-        memory_more=during.memory - before.memory,
+        threads_more=threads,
+        memory_more=memory,
     )
+
+
+def _threads_and_memory() -> tuple[int, int]:
+    """Return the number of threads, and the resident memory in bytes (proc(5), statm, field 2)."""
+    statm = Path("/proc/self/statm").read_text(encoding="ascii")
+    return threading.active_count(), int(statm.split()[1]) * 4096
 
 
 def main() -> None:
@@ -150,8 +135,13 @@ def main() -> None:
     with Environment() as environment:
         install(environment, [*KINDS, Cluster, Orphan])
         for mute in (False, True):
-            figures = measure(environment.kubeconfig, 1000, workers=20, budget=5.0, mute=mute)
-            print(figures, "(external_resources never returns either)" if mute else "")
+            took = measure(environment.kubeconfig, 1000, workers=20, budget=5.0, mute=mute)
+            print(
+                f"{took.objects} force deletions that never return: the last object gone after "
+                f"{took.seconds:.1f} s, {took.recorded} recorded, at most {took.threads_more} "
+                f"threads and {took.memory_more / 2**20:.0f} MiB more",
+                "(external_resources never returns either)" if mute else "",
+            )
 
 
 if __name__ == "__main__":

@@ -5,22 +5,20 @@ CPU and memory are read from /proc, so that all sides are measured in the same w
 
 import hashlib
 import os
+import re
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 
 import attrs
 
-from actuator.errors import ActuatorError
 from generic.library.programs.golang import GoModule, cached_programs
 from generic.testing.envtest.servers import free_port
 from generic.tools.packaging.chart import MALLOC
 from hack.processes import running
 
-HERE = Path(__file__).parent
 WORKERS = 16
 
 
@@ -33,67 +31,59 @@ class Process:
     """The address of its metrics, if it has any."""
 
     def scrape(self) -> str:
-        """Return its metrics as text. Raises ActuatorError."""
-        try:
-            with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=60) as answer:
-                text: bytes = answer.read()
-        except OSError as error:
-            raise ActuatorError(f"process {self.pid} shows no metrics: {error}") from error
+        """Return its metrics as text. Raises OSError."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=60) as answer:
+            text: bytes = answer.read()
         return text.decode()
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds so far, user and system (proc(5), stat, fields 14 and 15)."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = self._read("stat").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def resident_mib(self, *, peak: bool = False) -> float:
-        """Return the resident memory in MiB, current or peak."""
-        wanted = "VmHWM:" if peak else "VmRSS:"
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith(wanted):
-                return int(line.split()[1]) / 1024
-        raise ActuatorError(f"process {self.pid} has ended")
+    def resident_mib(self, name: str = "VmRSS") -> float:
+        """Return the current resident memory in MiB; VmHWM is the peak."""
+        (kib,) = re.findall(rf"^{name}:\s+(\d+) kB$", self._read("status"), re.MULTILINE)
+        return int(kib) / 1024
+
+    def _read(self, name: str) -> str:
+        return Path(f"/proc/{self.pid}/{name}").read_text()
 
 
 @attrs.frozen
 class Side:
-    """A program to measure."""
+    """A program to measure, and the address at which it serves its metrics, if it has any."""
 
     name: str
     command: Sequence[str]
-    workers: str
-    """The flag that sets the number of workers."""
-    has_metrics: bool = True
+    metrics: str = ""
 
     @contextmanager
     def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
         """Run it until the end of the `with` block, entered when it is ready."""
-        address, metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
-        flags = {"--kubeconfig": str(kubeconfig), "--health-bind-address": address}
-        flags |= {"--metrics-bind-address": metrics} if self.has_metrics else {}
-        command = [*self.command, *chain(*flags.items()), self.workers, str(WORKERS)]
-        with running(command, log, address, "/readyz") as process:
-            yield Process(process.pid, metrics)
+        address = f"127.0.0.1:{free_port()}"
+        flags = ["--kubeconfig", str(kubeconfig), "--health-bind-address", address]
+        workers = ["--max-concurrent-reconciles", str(WORKERS)]
+        with running([*self.command, *flags, *workers], log, address, "/readyz") as process:
+            yield Process(process.pid, self.metrics)
 
 
-def ours(program: str = "ours") -> Side:
-    """Return our side; `program` is the name of a module in this folder.
-
-    It has the environment that `actuator chart` gives it.
-    """
+def ours(variant: str = "noop") -> Side:
+    """Return a variant of our side, with the environment that `actuator chart` gives it."""
+    metrics = f"127.0.0.1:{free_port()}"
+    program = [sys.executable, "-m", "hack.bench.ours", variant, "--metrics-bind-address", metrics]
     variables = [f"{name}={value}" for name, value in MALLOC.items()]
-    command = ["env", *variables, sys.executable, str(HERE / f"{program}.py")]
-    return Side(program, command, "--max-concurrent-reconciles")
+    return Side("ours", ["env", *variables, *program], metrics)
 
 
 def peer(progress: Callable[[str], None]) -> Side:
     """Return controller-runtime with the Go library's calls."""
-    return Side("peer", [str(programs(progress) / "peer")], "--workers", has_metrics=False)
+    return Side("peer", [str(programs(progress) / "peer")])
 
 
 def programs(progress: Callable[[str], None]) -> Path:
     """Build the programs of controller-runtime into the cache, and return their folder."""
-    folder = HERE / "peer"
+    folder = Path(__file__).parent / "peer"
     sources = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.go")))
     name = f"bench-peer-{hashlib.sha256(sources).hexdigest()[:8]}"
     packages = {"peer": ".", "webhook": "./webhook"}

@@ -9,25 +9,21 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import attrs
-import urllib3
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Resource
-from actuator.meta import Raw
-from actuator.v1alpha1 import KINDS
-from actuator.v1alpha1 import Cluster as ClusterKind
+from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller.metrics import Outcome
 from generic.controller.watch import owns
-from generic.kube.client import HttpClient, connect
+from generic.kube.client import connect
 from generic.library.machines import MACHINE_KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -42,55 +38,40 @@ from hack.observe.programs import find_program
 from hack.processes import running
 
 
-@attrs.frozen
-class Prometheus:
-    """The used part of its HTTP API."""
-
-    url: str
-    _http: urllib3.PoolManager = attrs.field(factory=urllib3.PoolManager)
-
-    def query(self, expr: str) -> list[dict[str, Any]]:
-        """Evaluate the expression now. Raises ActuatorError if it is invalid."""
-        found = self._get("query", {"query": expr})["result"]
-        if isinstance(found, list):
-            return [one for one in found if isinstance(one, dict)]
-        return []
-
-    def rules(self) -> list[dict[str, Any]]:
-        """Return each rule with its health, and the state of alerts."""
-        groups = self._get("rules", {})["groups"]
-        return [rule for group in groups for rule in group["rules"]]
-
-    def _get(self, what: str, fields: dict[str, str]) -> Any:
-        answer = self._http.request("GET", f"{self.url}/api/v1/{what}", fields=fields, timeout=10.0)
-        body = json.loads(answer.data)
-        if body["status"] != "success":
-            raise ActuatorError(f"Prometheus refuses {fields}: {body.get('error')}")
-        return body["data"]
+def ask(address: str, what: str, **fields: str) -> Any:
+    """Return what Prometheus's HTTP API answers. Raises ActuatorError if it refuses."""
+    url = f"http://{address}/api/v1/{what}?{urlencode(fields)}"
+    try:
+        with urlopen(url, timeout=10.0) as answer:
+            return json.load(answer)["data"]
+    except HTTPError as error:
+        raise ActuatorError(f"Prometheus refuses {fields}: {error.read().decode()}") from error
 
 
 @contextmanager
-def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[Prometheus]:
-    """Run Prometheus while the context is open. Raises ActuatorError if it is not ready."""
+def prometheus(program: Path, folder: Path, target: str) -> Iterator[str]:
+    """Run Prometheus while the context is open; return its address.
+
+    Raises ActuatorError if it is not ready.
+    """
     (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS)))
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.json"],
-        "scrape_configs": [
-            {"job_name": "extension", "static_configs": [{"targets": [target]}]},
-        ],
+        "scrape_configs": [{"job_name": "extension", "static_configs": [{"targets": [target]}]}],
     }
     written = folder / "prometheus.json"
     written.write_text(json.dumps(config))
-    address = f"127.0.0.1:{port}"
+    address = f"127.0.0.1:{free_port()}"
     command = [
         *(str(program), f"--config.file={written}", f"--storage.tsdb.path={folder / 'data'}"),
         *(f"--web.listen-address={address}", "--log.level=warn"),
     ]
     with running(command, folder / "prometheus.log", address, "/-/ready"):
-        yield Prometheus(f"http://{address}")
+        yield address
 
 
+_say = partial(print, file=sys.stderr)
 _BUDGET = 5.0
 _SCRAPES = 12.0
 """Seconds in which Prometheus scrapes the current state."""
@@ -102,26 +83,10 @@ _GRAFANA = {
     "$controller": ".+",
     "$kind": ".+",
 }
-_AT_ONCE = frozenset(
-    {
-        "ActuatorResourcesOrphaned",
-        "ActuatorDeletionBypassed",
-        "ActuatorForceDeletionsOverBudget",
-        "ActuatorSeedFinalizersStripped",
-    }
-)
-"""Alerts without `for`, which must fire here; promtool tests the others (`tests/rules`)."""
 
 
-@attrs.frozen
-class Row:
-    """A row of the table."""
-
-    where: str
-    what: str
-    query: str
-    said: str
-    good: bool
+Row = tuple[bool, str, str, str, str]
+"""Whether the result is as expected, the place and name of a query, its result, and its text."""
 
 
 @contextmanager
@@ -152,44 +117,41 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
 
 def main() -> None:
     """Run the deletions and the queries; print the table."""
-    say = Console(stderr=True).print
     try:
-        rows = _observe(say)
+        rows = _observe()
     except (ActuatorError, ApiError, EnvtestError, TimeoutError) as error:
-        say(f"Error: {error}")
-        sys.exit(1)
-    Console(width=170).print(_table(rows))
-    bad = [row for row in rows if not row.good]
-    print(f"{len(rows) - len(bad)} of {len(rows)} are as they should be")
-    sys.exit(1 if bad else 0)
+        sys.exit(f"Error: {error}")
+    for is_good, where, what, said, query in rows:
+        verdict = "ok" if is_good else "FAILS"
+        print(f"{verdict:<6}{where:<22}{what:<36}{said:<40}{query[:60]}")
+    good = sum(row[0] for row in rows)
+    print(f"{good} of {len(rows)} are as they should be")
+    sys.exit(good != len(rows))
 
 
-def _observe(say: Callable[[str], None]) -> list[Row]:
-    program = find_program("prometheus", say)
+def _observe() -> list[Row]:
+    program = find_program("prometheus", _say)
     address = f"127.0.0.1:{free_port()}"
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="observe-")))
-        say("Starting the embedded cluster")
-        environment = stack.enter_context(Environment(say))
-        install(environment, [*KINDS, ClusterKind, Orphan, *MACHINE_KINDS])
+        _say("Starting the embedded cluster")
+        environment = stack.enter_context(Environment(_say))
+        install(environment, [*KINDS, Cluster, Orphan, *MACHINE_KINDS])
         way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
-        say("Starting Prometheus")
-        server = stack.enter_context(prometheus(program, folder, free_port(), address))
+        _say("Starting Prometheus")
+        server = stack.enter_context(prometheus(program, folder, address))
         with _manager(way.kubeconfig, address) as manager:
-            _play(connect(environment.kubeconfig), way, say)
+            time.sleep(_SCRAPES)  # Prometheus must scrape the initial 0
+            admin = connect(environment.kubeconfig)
+            play.delete(admin, way, _say)
+            time.sleep(_SCRAPES)
+            _say("Force-deleting what is stuck")
+            play.force(admin)
+            time.sleep(_SCRAPES)
             counts = _sums(manager)
         with _manager(way.kubeconfig, address):  # restarted, because it counts Orphans at its start
             time.sleep(_SCRAPES)
             return [*_panels(server), *_alerts(server), counts]
-
-
-def _play(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
-    time.sleep(_SCRAPES)  # Prometheus must scrape the initial 0
-    play.delete(admin, way, say)
-    time.sleep(_SCRAPES)
-    say("Force-deleting what is stuck")
-    play.force(admin)
-    time.sleep(_SCRAPES)
 
 
 def _sums(manager: Manager) -> Row:
@@ -198,48 +160,33 @@ def _sums(manager: Manager) -> Row:
     final = sum(ended[outcome.value] for outcome in Outcome if outcome.final)
     bypassed = sum(manager.metrics.total("actuator_deletions_bypassed_total", "kind").values())
     said = f"{final} final outcomes and {bypassed} bypassed, of {len(play.NAMES)} objects"
-    return Row("sum", "Objects that went", "", said, final + bypassed == len(play.NAMES))
+    return final + bypassed == len(play.NAMES), "sum", "Objects that went", said, ""
 
 
-def _panels(server: Prometheus) -> Iterator[Row]:
+def _panels(server: str) -> Iterator[Row]:
     for board in map(json.loads, dashboard_files().values()):
         for panel in board["panels"]:
             for target in panel.get("targets", ()):  # rows have none
                 expr = target["expr"]
                 for variable, value in _GRAFANA.items():
                     expr = expr.replace(variable, value)
-                found = server.query(expr)
-                yield Row(board["title"], panel["title"], target["expr"], _said(found), bool(found))
+                found = ask(server, "query", query=expr)["result"]
+                values = ", ".join(str(one["value"][1])[:7] for one in found[:3])
+                said = f"{len(found)} series: {values}"
+                yield bool(found), board["title"], panel["title"], said, target["expr"]
 
 
-def _said(found: Sequence[Raw]) -> str:
-    if not found:
-        return "nothing"
-    values = ", ".join(str(one["value"][1])[:7] for one in found[:3])
-    return f"{len(found)} series: {values}{', …' if len(found) > 3 else ''}"
+def _alerts(server: str) -> Iterator[Row]:
+    """Yield a row for each rule: it must be healthy, and an alert without `for` must fire.
 
-
-def _alerts(server: Prometheus) -> Iterator[Row]:
-    """Yield a row for each rule: it must be healthy, and an alert without `for` must fire."""
-    for rule in server.rules():
-        healthy = rule["health"] == "ok"
-        if rule["type"] != "alerting":
-            yield Row("recorded", rule["name"], rule["query"], rule["health"], healthy)
-            continue
-        fires = rule["state"] == "firing" or rule["name"] not in _AT_ONCE
-        said = f"{rule['state']}, {rule['health']}"
-        yield Row("alert", rule["name"], rule["query"], said, fires and healthy)
-
-
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table("where", "what", "query", "returned", "")
-    table.columns[2].overflow = "ellipsis"
-    table.columns[2].no_wrap = True
-    table.columns[2].max_width = 70
-    for row in rows:
-        verdict = Text("ok", style="green") if row.good else Text("FAILS", style="bold red")
-        table.add_row(row.where, row.what, Text(row.query), row.said, verdict)
-    return table
+    promtool tests the other alerts (`tests/rules`).
+    """
+    for group in ask(server, "rules")["groups"]:
+        for rule in group["rules"]:
+            state = rule.get("state", "recorded")  # only alerts have one
+            waits = rule.get("duration", 1) > 0
+            is_good = rule["health"] == "ok" and (waits or state == "firing")
+            yield is_good, rule["type"], rule["name"], f"{state}, {rule['health']}", rule["query"]
 
 
 if __name__ == "__main__":

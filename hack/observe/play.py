@@ -51,6 +51,8 @@ class Plays(Actuator[Infrastructure]):
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
         if obj.metadata.name == "pending":
             raise RequeueAfter(2, "Waiting for the network")
+        if obj.metadata.name == "failed":
+            raise ValueError("a bug of the actuator")
         if obj.metadata.name == "gave-up":
             raise ActuatorError("the quota is used up", codes=[ErrorCode.ERR_INFRA_QUOTA_EXCEEDED])
         if obj.metadata.name in _STUCK:

@@ -36,6 +36,13 @@ def test_every_module_has_a_name_of_its_own():
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_programs_are_built_before_the_tests():
+    """A build with an empty cache takes longer than a test may, so `hack.prepare` does it."""
+    here = Path(__file__).name
+    found = [path.name for path in HERE.rglob("*.py") if "cached_programs(" in path.read_text()]
+    assert sorted(found) == ["go_programs.py", "test_golang.py", here]
+
+
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The lines of its body, without the docstring."""
     first, *rest = function.body

@@ -26,7 +26,7 @@ const onlyErrors = -1
 
 func main() {
 	health := flag.String("health-bind-address", "", "where /readyz is served")
-	workers := flag.Int("workers", 16, "concurrent reconciles")
+	workers := flag.Int("max-concurrent-reconciles", 16, "concurrent reconciles")
 	kind := flag.String("type", "bench", "spec.type of the objects to serve")
 	flag.Parse() // --kubeconfig is controller-runtime's own flag
 	if err := run(*health, *workers, *kind); err != nil {

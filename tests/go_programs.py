@@ -1,0 +1,43 @@
+"""The Go programs that only tests run. `hack.prepare` builds them, because a build with an empty
+cache takes longer than a test may.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from generic.library.programs.cache import Progress
+from generic.library.programs.golang import GoModule, cached_programs, required_version
+
+__all__ = ["PROGRAMS", "build_mysql_simulator", "build_reader", "build_registry"]
+
+_HERE = Path(__file__).parent
+_REGISTRY = "github.com/distribution/distribution/v3"
+
+
+def build_reader(progress: Progress) -> Path:
+    """The program that reads kubeconfigs as client-go does, built into the cache if not there."""
+    return _build_own("read", _HERE / "adversary" / "gokubeconfig", progress)
+
+
+def build_mysql_simulator(progress: Progress) -> Path:
+    """The simulator of MySQL, built into the cache if not there."""
+    return _build_own("mysqlserver", _HERE / "e2e" / "externaldatabase" / "mysqlserver", progress)
+
+
+def build_registry(progress: Progress) -> Path:
+    """A real OCI registry, built into the cache if not there."""
+    folder = _HERE / "e2e" / "helmreleaseproxy" / "registry"
+    name = f"registry-{required_version(folder, _REGISTRY)}"
+    module = GoModule(name, folder, {"registry": f"{_REGISTRY}/cmd/registry"})
+    return cached_programs(module, progress) / "registry"
+
+
+PROGRAMS = (build_reader, build_mysql_simulator, build_registry)
+
+
+def _build_own(program: str, folder: Path, progress: Progress) -> Path:
+    """Build the program in the folder's main.go."""
+    name = f"{folder.name}-{hashlib.sha256((folder / 'main.go').read_bytes()).hexdigest()[:8]}"
+    return cached_programs(GoModule(name, folder, {program: "."}), progress) / program
