@@ -12,6 +12,7 @@ from inspect import isclass, isroutine
 from pathlib import Path
 from types import ModuleType
 
+import attrs
 import click
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -107,7 +108,7 @@ def metrics() -> str:
     from generic.reconciler.orphans.keeper import Keeper
 
     shown = Metrics(oldest_terminating=1)
-    shown.show_streams(lambda: ())
+    shown.show_streams((), lambda _: ())
     Keeper((), shown.registry)
     shown.webhooks(())
     collectors = map(vars, vars(shown.registry)["_collector_to_names"])
@@ -155,6 +156,17 @@ def flags() -> str:
     return table(("flag, environment variable", "effect"), rows)
 
 
+def describe_options(
+    _app: Sphinx, kind: str, name: str, _obj: object, _options: object, lines: list[str]
+) -> None:
+    """Describe the settings of a manager with the help texts of their flags."""
+    from generic.manager.options import Options
+
+    owner, _, field = name.rpartition(".")
+    if kind == "attribute" and owner == f"{Options.__module__}.Options":
+        lines[:] = [attrs.fields_dict(Options)[field].metadata.get("help", *lines[:1])]
+
+
 def inline_drawings(app: Sphinx, tree: nodes.document, _name: str) -> None:
     """Put each SVG into its page, where it takes the colours of the light or dark theme."""
     for image in list(tree.findall(nodes.image)):
@@ -186,5 +198,6 @@ def write_report(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Register the directive and the drawings."""
     app.connect("build-finished", write_report)
+    app.connect("autodoc-process-docstring", describe_options)
     app.add_directive("generated", Generated)
     app.connect("doctree-resolved", inline_drawings)
