@@ -109,10 +109,9 @@ def _on_record(seed: Seed) -> set[str]:
 
 @attrs.frozen(kw_only=True)
 class Bug:
-    """What is wrapped, and which invariant that breaks; `text` says what is wrong then."""
+    """What is wrapped, and which invariant that breaks."""
 
     rule: str
-    text: str
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     client: Callable[[Any], Any] = lambda client: client
 
@@ -156,19 +155,17 @@ class _HoldsALock(WrappedActuator):
 def _drilled(rule: str) -> Bug:
     """The drill's own bug against the rule, where it fits any actuator."""
     broken = BREAKS[rule]
-    return Bug(rule=rule, text=broken.text, actuator=broken.actuator, client=broken.client)
+    return Bug(rule=rule, actuator=broken.actuator, client=broken.client)
 
 
 BUGS = {
-    "finalizer removed before cleanup": Bug(
-        rule="I1", text="the object goes first", actuator=_ReleasesFirst
-    ),
+    "finalizer removed before cleanup": Bug(rule="I1", actuator=_ReleasesFirst),
     "orphan not recorded": _drilled("I1"),
     "foreign finalizer dropped": _drilled("I2"),
     "no outcome": _drilled("I3"),
-    "double create": Bug(rule="I4", text="two for one", actuator=_CreatesTwice),
+    "double create": Bug(rule="I4", actuator=_CreatesTwice),
     "silent block": _drilled("I5"),
-    "one object blocks the others": Bug(rule="I6", text="one lock", actuator=_HoldsALock),
+    "one object blocks the others": Bug(rule="I6", actuator=_HoldsALock),
 }
 
 CHECKS: dict[str, Callable[[Seen], bool]] = {
@@ -186,7 +183,7 @@ def rehearse(seed: Seed, start: Callable[..., Any], bug: Bug | None) -> Seen:
     """Two objects, ready, deleted, one of them stuck until it is forced; what was seen."""
     patience = PATIENCE if bug is None else _SHORT
     things = Things()
-    seen, bug = Seen(things), bug or Bug(rule="", text="")
+    seen, bug = Seen(things), bug or Bug(rule="")
     manager = start(
         bug.actuator(things), intercept=lambda client: Recorder(bug.client(client), seed, seen)
     )

@@ -1,8 +1,10 @@
 """The metrics that are promised, and a registry in which each of them has a sample."""
 
+from types import SimpleNamespace
+
 from prometheus_client.parser import text_string_to_metric_families
 
-from generic.controller.metrics import Metrics, Stream, Terminating, TerminatingState
+from generic.controller.metrics import Metrics, Terminating, TerminatingState
 
 CONTROLLER = "infrastructure-aws"
 KIND = "Infrastructure"
@@ -79,13 +81,19 @@ def stuck(name="infra", state=TerminatingState.FAILING, since=0.0):
     return Terminating("shoot", name, state, since)
 
 
+def stream(plural):
+    """An informer, as far as metrics read it."""
+    state = {"synced": True, "absent": False, "age": lambda: 1.0, "unreadable": 2}
+    return SimpleNamespace(name=plural, plural=plural, **state)
+
+
 def full():
     """Metrics of a manager in which everything happened once."""
     metrics = Metrics()
     controller = metrics.controller(CONTROLLER, KIND, 5)
     metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
     metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
-    metrics.show_streams(lambda: [Stream("infrastructures", True, False, 1.0, 2, ["acmee"])])
+    metrics.show_streams([stream("infrastructures")], lambda _: ["acmee"])
     controller.status_not_written()
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")

@@ -10,7 +10,6 @@ import atexit
 import base64
 import copy
 import functools
-import hashlib
 import json
 import random
 import resource
@@ -28,10 +27,9 @@ import yaml
 
 from actuator.errors import ConfigurationError
 from generic.kube import inline_kubeconfig
-from generic.library.programs.cache import Progress
-from generic.library.programs.golang import GoModule, cached_programs
+from tests.go_programs import build_reader
 
-__all__ = ["PARTS", "SECRET", "Reader", "build_reader", "kubeconfig", "problem", "reader"]
+__all__ = ["PARTS", "SECRET", "Reader", "kubeconfig", "problem", "reader"]
 
 SECRET = "m4rked+Secr3t/of=a&Tenant"
 """In each credential; no error has 8 characters of it, plain, as base64 or URL-encoded."""
@@ -145,13 +143,6 @@ def _pyyaml(content: bytes) -> dict[str, Any]:
         return {**cluster["cluster"], **user["user"]}
     except (yaml.YAMLError, LookupError, TypeError, ValueError) as error:
         return {"error": str(error)}
-
-
-def build_reader(progress: Progress) -> Path:
-    """The program that reads as client-go does, built into the cache if it is not there."""
-    folder = _HERE / "gokubeconfig"
-    name = f"gokubeconfig-{hashlib.sha256((folder / 'main.go').read_bytes()).hexdigest()[:8]}"
-    return cached_programs(GoModule(name, folder, {"read": "."}), progress) / "read"
 
 
 @contextmanager

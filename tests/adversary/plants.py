@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from json.scanner import py_make_scanner
 from typing import Any
 
@@ -19,7 +20,7 @@ from generic.kube.patches import test
 
 def frozen_status() -> None:
     """A patch of the status tests the conditions, as Python encodes them and not as Go does."""
-    patch = generic.reconciler.status._patch
+    patch = generic.reconciler.status.patch
 
     def write(self: Any, method: str, path: str, body: Any, content_type: str, query=None) -> bytes:
         encoded = json.dumps(body, separators=(",", ":")).encode()
@@ -33,7 +34,7 @@ def frozen_status() -> None:
         return [*patch(obj, fields)[:1], *more, *patch(obj, fields)[1:]]
 
     generic.kube.client.HttpClient._write = write
-    generic.reconciler.status._patch = tested
+    generic.reconciler.status.patch = tested
 
 
 def deep_objects() -> None:
@@ -62,6 +63,7 @@ def cyclic_causes() -> None:
             if isinstance(cause, ApiError):
                 break
             cause = cause.__cause__
+            time.sleep(0.001)  # it is for ever, but leaves the CPU to other tests
         return own or "Error"
 
     generic.kube.errorinfo._blocked_reason = blocked_reason

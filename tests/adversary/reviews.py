@@ -15,12 +15,10 @@ import random
 import resource
 import socket
 import ssl
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -28,7 +26,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from actuator.meta import Object, Raw
 from actuator.v1alpha1 import Infrastructure, Network
-from generic.controller.health import Address
+from generic.controller.httpserver import Address
 from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.certificates import SERVER_AUTH, issue, new_authority, x509
 from generic.kube.clock import SystemClock
@@ -273,7 +271,7 @@ class Target:
 
 def _judged(answer: bytes, review: Any) -> str | None:
     status, _, rest = answer.partition(b"\r\n")
-    if status and not status.startswith((b"HTTP/1.1 200", b"HTTP/1.1 4")):
+    if status and not status.startswith((b"HTTP/1.1 200", b"HTTP/1.1 4", b"HTTP/1.1 505")):
         return f"answered {status!r}"
     if review is not None and not status:
         return "no answer"
@@ -357,10 +355,7 @@ def serving() -> Iterator[Target]:
     client: Any = None  # the handler reads nothing
     metrics = WebhookMetrics(registry, [webhook.name])
     server = WebhookServer([webhook], Address("127.0.0.1", 0), client, timers, metrics)
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        pair.save(certificate, key)
-        server.use(server_context(str(certificate), str(key)))
+    server.tls = server_context(pair)
     server.start()
     trust = ssl.create_default_context(cadata=authority.certificate.decode())
     target, log = Target(server, trust, registry), logging.getLogger("generic")

@@ -24,7 +24,7 @@ from generic.reconciler.orphans.verification import verify
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
@@ -69,7 +69,7 @@ def attack(
         return report
     names = Names()
     admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
-    install_kinds(admin, [Cluster, Orphan, *CLASSES])
+    install_crds(admin, [Cluster, Orphan, *CLASSES])
     model = manager_of(names.type, seed)
     mine = EmbeddedSeed(environment, admin).admit(model, names.type)
     subject = ("tests.adversary.subject", mine, names.type, seed, folder, *plants)

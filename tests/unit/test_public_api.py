@@ -77,11 +77,10 @@ COMPOSED = [
 LIBRARY = {
     "backupentry": "CREATED_BY GenericBackupEntry technical_id_and_uid",
     "bastion": "Range ingress_problems ingress_ranges",
-    "charts": "Chart HelmNotFound find_helm helm_environment render said_of_chart",
-    "controlplane": "GenericControlPlane Manifests Part Secrets Situation checksum_of",
-    "healthchecks": "SHOOT_ACCESS Check HealthChecks HealthContext HealthReconciler HealthResult "
-    "HealthStatus ShootClients ShootUnreachable daemon_set deployment machines managed_resource "
-    "stateful_set wants_check",
+    "charts": "Chart find_helm helm_environment render said_of_chart",
+    "controlplane": "GenericControlPlane Manifests Part Situation checksum_of",
+    "healthchecks": "Check HealthChecks HealthContext HealthReconciler HealthResult HealthStatus "
+    "daemon_set deployment machines managed_resource stateful_set wants_check",
     "imagevector": "ImageSource ImageVector is_in_range load_images",
     "managedresources": "GARBAGE_COLLECTABLE GO_LIBRARY MANAGED_RESOURCES NO_CLEANUP ORIGIN "
     "PERMISSIONS SEED_CLASS SEED_FINALIZER SHOOT_FINALIZER GroupKind ManagedObject ManagedResource "
@@ -89,7 +88,7 @@ LIBRARY = {
     "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects update "
     "wait_until_healthy",
     "manifests": "manifest manifest_of",
-    "secrets": "Authority BasicAuth Certificate Config Issued Rotation RotationPhase RsaKey "
+    "secrets": "Authority BasicAuth Certificate Config Issued Rotation RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",
     "worker": "AMD64 GenericWorker MachineGroup ProviderImage autoscaler_annotations hash_of "
@@ -142,6 +141,6 @@ def test_importing_a_manager_loads_what_every_manager_needs_and_no_more():
     loaded = done.stdout.split()
     assert "generic.kube.informer" in loaded
     on_demand = ("generic.testing", "generic.tools", "generic.library", "actuator.v1alpha1")
-    on_demand += ("generic.kube.remote", "click", "kubernetes", "yaml")
+    on_demand += ("click", "kubernetes", "yaml")
     assert [name for name in loaded if name.startswith(on_demand)] == []
     assert len(loaded) <= 350

@@ -104,11 +104,11 @@ def test_child_processes_of_a_drill_import_the_framework(tmp_path):
     code = """
 from pathlib import Path
 import actuator
-from generic.testing.drill.kills.child import Order, Task
+from generic.testing.drill.kills.child import Order
 from generic.testing.drill.kills.processes import _Zygote
 rehearsal = "extensions.relations.rehearsal:RelationsRehearsal"
-zygote = _Zygote(Task(kubeconfig="", rehearsals=[rehearsal]), Path("log"))
-zygote.send(Order(type="x", shared=[{}], calls="calls"))
+zygote = _Zygote([rehearsal], Path("log"))
+zygote.send(Order(kubeconfig="", type="x", shared=[{}], calls="calls"))
 print(zygote.receive().isdigit() or zygote.error("failed"))
 zygote.close()
 """

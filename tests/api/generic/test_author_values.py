@@ -26,7 +26,7 @@ from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.reconciler.orphans.verification import verify
-from generic.testing.seed import CRDS, install_kinds
+from generic.testing.seed import CRDS, install_crds
 from generic.tools.explain import explain
 
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
@@ -372,7 +372,7 @@ class Gate(Object):
 
 @pytest.mark.parametrize("force", [None, "true"])
 def test_the_rule_that_refuses_every_patch_is_named(admin, seed, start, force):
-    install_kinds(admin, [Gate])
+    install_crds(admin, [Gate])
     seed.update_cluster(builders.cluster(seed.namespace, force=force))
     manager = start(Author(Gate), force_delete_budget=BUDGET)
     gates = seed.of(Gate, "gate")

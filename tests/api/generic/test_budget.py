@@ -12,7 +12,7 @@ from actuator.errors import Forbidden, Unavailable
 from generic.kube.clock import SystemClock
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 CONFIGMAPS = Resource("v1", "configmaps")
 
@@ -153,7 +153,7 @@ def test_the_time_in_the_queue_counts(seed, start, gate):
 
 
 def test_what_nobody_declared_is_recorded_by_name_when_the_budget_ends(seed, start):
-    install_kinds(seed.client, MACHINE_KINDS)
+    install_crds(seed.client, MACHINE_KINDS)
 
     class Stripping(Script):
         seed_objects = (

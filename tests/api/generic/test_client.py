@@ -241,7 +241,7 @@ def test_an_answer_that_does_not_come_is_a_silence(across, tcp):
     tcp.stall()
     began = time.monotonic()
     with pytest.raises(Silence) as caught:
-        across.send("GET", "/api/v1/namespaces", timeout=0.3)
+        across.within(0.3).send("GET", "/api/v1/namespaces")
     assert time.monotonic() - began < 20, "30 s are the default"
     assert caught.value.status == 0
     assert "GET /api/v1/namespaces" in caught.value.message

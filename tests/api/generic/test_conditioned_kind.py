@@ -17,7 +17,7 @@ from actuator.meta import (
     Schema,
 )
 from generic.reconciler.deletion.escalation import Escalation, Then
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +59,7 @@ class Tunnel(Object):
 def test_ready_tells_the_life_of_an_object_that_has_no_last_operation(
     admin, environment, namespace
 ):
-    install_kinds(admin, [Tunnel])
+    install_crds(admin, [Tunnel])
     seed = Seed(admin, namespace, Tunnel, "tunnel")
     script = Script(Tunnel)
     forever = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_UNAUTHORIZED)

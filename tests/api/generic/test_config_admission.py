@@ -252,7 +252,7 @@ def compare(client: HttpClient, old: list[tuple[ConfigAdmission, Any, Raw]], num
         problems = [*check(admission.config, given)]
         problems += changes_of(admission.config, former, given, "") if update else []
     refused = verdict(client, path, shoot(admission, config, **(meta or {"name": "new"})), method)
-    assert not refused or admission.chosen_name in refused, refused
+    assert not refused or admission.name in refused, refused
     if bool(problems) == bool(refused):
         return "refused" if refused else "admitted"
     return f"{number} {admission.type} {before!r} -> {config!r}: {problems} but {refused!r}"

@@ -3,7 +3,6 @@ import tracemalloc
 from datetime import timedelta
 
 import pytest
-from msgspec.structs import replace
 
 from actuator.interface import Resource
 from generic.kube import events
@@ -45,14 +44,13 @@ def recorder(client, clock):
 
 @pytest.fixture
 def about(namespace):
-    return About(
-        api_version="extensions.gardener.cloud/v1alpha1",
-        kind="Infrastructure",
-        namespace=namespace,
-        name="shoot",
-        uid=secrets.token_hex(8),
-        resource_version="17",
-    )
+    return {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "Infrastructure",
+        "namespace": namespace,
+        "name": "shoot",
+        "uid": secrets.token_hex(8),
+    }
 
 
 @pytest.fixture
@@ -67,26 +65,25 @@ def terminating(client, namespace):
 
 def found(client, about: About) -> list[dict]:
     """The events about that object."""
-    listed = client.list(EVENTS, about.namespace or "default")
-    return [event for event in listed if event["involvedObject"].get("uid") == about.uid]
+    listed = client.list(EVENTS, about["namespace"] or "default")
+    return [event for event in listed if event["involvedObject"].get("uid") == about["uid"]]
 
 
 def found_in_default(client, about: About) -> list[dict]:
     """The events in `default` about that object's namespace."""
     listed = client.list(EVENTS, "default")
-    return [event for event in listed if event["involvedObject"]["name"] == about.namespace]
+    return [event for event in listed if event["involvedObject"]["name"] == about["namespace"]]
 
 
 def test_an_event_says_what_happened_to_which_object_and_who_says_so(client, recorder, about):
     recorder.record(about, "FinalizerStripped", "took it off", warning=True)
     [event] = found(client, about)
     assert event["involvedObject"] == {
-        "apiVersion": about.api_version,
+        "apiVersion": about["apiVersion"],
         "kind": "Infrastructure",
-        "namespace": about.namespace,
+        "namespace": about["namespace"],
         "name": "shoot",
-        "uid": about.uid,
-        "resourceVersion": "17",
+        "uid": about["uid"],
     }
     assert (event["type"], event["reason"]) == ("Warning", "FinalizerStripped")
     assert event["message"] == "took it off"
@@ -107,7 +104,7 @@ def test_a_repeat_counts_up(client, recorder, clock, about):
 def test_what_differs_or_comes_later_is_another_event(client, recorder, clock, about):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no such network")
-    recorder.record(replace(about, uid="another"), "Error", "no access")
+    recorder.record(dict(about, uid="another"), "Error", "no access")
     clock.ahead = 601
     recorder.record(about, "Error", "no access")
     messages = sorted(event["message"] for event in found(client, about))
@@ -117,7 +114,7 @@ def test_what_differs_or_comes_later_is_another_event(client, recorder, clock, a
 def test_a_repeat_of_an_event_that_expired_is_a_new_one(client, recorder, about):
     recorder.record(about, "Error", "no access")
     [event] = found(client, about)
-    client.delete(EVENTS, event["metadata"]["name"], about.namespace)
+    client.delete(EVENTS, event["metadata"]["name"], about["namespace"])
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no access")
     [event] = found(client, about)
@@ -141,30 +138,32 @@ def test_failing_to_record_is_only_logged(environment, about, caplog):
 
 def test_failing_to_record_once_is_only_logged(environment, about, caplog):
     nobody = connect(environment.user_kubeconfig("nobody"))
-    EventRecorder(nobody, COMPONENT, SystemClock()).record_once(about, "Deleted", "gone")
+    EventRecorder(nobody, COMPONENT, SystemClock()).record(about, "Deleted", "gone", once=True)
     [line] = [r for r in caplog.records if r.name == "generic.kube.events"]
     assert "forbidden" in line.fields["error"]
 
 
 def test_what_is_recorded_once_is_there_once_restarts_included(client, recorder, about):
-    recorder.record_once(about, "Orphaned", "left behind", warning=True)
-    recorder.record_once(about, "Orphaned", "said again")
-    EventRecorder(client, COMPONENT, SystemClock()).record_once(about, "Orphaned", "restarted")
+    recorder.record(about, "Orphaned", "left behind", warning=True, once=True)
+    recorder.record(about, "Orphaned", "said again", once=True)
+    EventRecorder(client, COMPONENT, SystemClock()).record(
+        about, "Orphaned", "restarted", once=True
+    )
     [event] = found(client, about)
     assert (event["message"], event["type"]) == ("left behind", "Warning")
 
 
 def test_two_reasons_are_two_events(client, recorder, about):
-    recorder.record_once(about, "Orphaned", "left behind")
-    recorder.record_once(about, "Bypassed", "left behind")
+    recorder.record(about, "Orphaned", "left behind", once=True)
+    recorder.record(about, "Bypassed", "left behind", once=True)
     assert len(found(client, about)) == 2
 
 
 def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, about, terminating):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no access")
-    recorder.record_once(about, "LeftOutside", "left")
-    recorder.record_once(about, "LeftOutside", "left")
+    recorder.record(about, "LeftOutside", "left", once=True)
+    recorder.record(about, "LeftOutside", "left", once=True)
     said, left = sorted(found_in_default(client, about), key=lambda event: event["reason"])
     for event in (left, said):
         involved = {"apiVersion": "v1", "kind": "Namespace", "name": terminating}
@@ -174,22 +173,22 @@ def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, 
 
 
 def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder, about):
-    gone = replace(about, namespace=f"{about.namespace}-gone")
-    recorder.record_once(gone, "LeftOutside", "left")
+    gone = dict(about, namespace=f"{about['namespace']}-gone")
+    recorder.record(gone, "LeftOutside", "left", once=True)
     [event] = found_in_default(client, gone)
-    assert event["message"].startswith(f"Infrastructure {gone.namespace}/shoot: ")
+    assert event["message"].startswith(f"Infrastructure {gone['namespace']}/shoot: ")
 
 
 def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, about):
-    cluster = replace(about, kind="Cluster", namespace="", name=about.namespace)
+    cluster = dict(about, kind="Cluster", namespace="", name=about["namespace"])
     recorder.record(cluster, "Error", "no access")
-    recorder.record_once(cluster, "LeftOutside", "left")
+    recorder.record(cluster, "LeftOutside", "left", once=True)
     assert [e["metadata"]["namespace"] for e in found(client, cluster)] == ["default"] * 2
 
 
 @pytest.mark.parametrize("name", ["a" * 253, "a" * 231 + "-" * 10 + "b", "a.b-c"])
 def test_every_name_of_an_object_gives_a_valid_name_of_an_event(client, recorder, about, name):
-    recorder.record_once(replace(about, name=name), "LeftOutside", "left")
+    recorder.record(dict(about, name=name), "LeftOutside", "left", once=True)
     assert len(found(client, about)) == 1
 
 

@@ -156,7 +156,7 @@ def test_a_delete_that_listens_is_not_abandoned(seed, start, script):
     eventually(lambda: "delete" in script.operations())
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
-    assert len(manager._running.abandoned) == 0
+    assert len(manager._running.wiring.abandoned) == 0
 
 
 def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(

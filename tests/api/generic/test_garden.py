@@ -35,7 +35,7 @@ from generic.testing.garden import (
 )
 from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
 from generic.testing.garden.state import put_back
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 from generic.tools.explain.standing import not_forcible_because
 
 KINDS = list(v1alpha1.KINDS)
@@ -168,7 +168,7 @@ def held(kind, shoot, spec, name="", holder=FOREIGN):
 
 @pytest.fixture(scope="session")
 def all_kinds(admin):
-    install_kinds(admin, [*KINDS, *MACHINE_KINDS, ManagedResource])
+    install_crds(admin, [*KINDS, *MACHINE_KINDS, ManagedResource])
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("default", "cloudprovider")}
     with suppress(AlreadyExists):
         admin.create(SECRETS, secret)

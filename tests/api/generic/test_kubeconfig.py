@@ -356,7 +356,8 @@ class RotatingServer:
         key.unlink(missing_ok=True)
         authority.serving(["127.0.0.1"]).save(certificate, key)
         self.proxy._context.load_cert_chain(certificate, key)
-        self.proxy.cut()
+        self.proxy.go_down()
+        self.proxy.come_back()
 
     def publish(self, ca: bytes) -> None:
         """Replace the CA file in one step, as kubelet does."""

@@ -11,7 +11,7 @@ FOREIGN = "example.org/foreign"
 
 def migrated(seed, start, script, **more):
     manager = start(script)
-    manager._running.timers.stop()  # on a slow machine a call would say Processing by itself
+    manager._running.wiring.timers.stop()  # on a slow machine a call would say Processing by itself
     seed.create(infrastructure(seed.namespace, seed.namespace, **more))
     eventually(seed.is_ready)
     seed.ask("migrate")

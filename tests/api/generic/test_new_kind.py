@@ -7,7 +7,7 @@ from builders import cluster
 from harness import Script, eventually
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +53,7 @@ def test_a_new_kind_goes_through_all_five_operations(admin, seed, start):
     def reconcile(ctx, obj, cluster):
         obj.status.address = f"10.0.0.1:{obj.spec.port}"
 
-    install_kinds(admin, [Gateway])
+    install_crds(admin, [Gateway])
     looking_at = seed.of(Gateway, "moves")
     script = Script(Gateway, reconcile=reconcile)
     start(script)

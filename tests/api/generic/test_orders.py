@@ -158,7 +158,7 @@ def test_a_crash_after_success_and_before_the_request_is_off_runs_again(
     create(seed)
     eventually(seed.is_ready)
     between.before["request"] = lose
-    manager._running.timers.stop()
+    manager._running.wiring.timers.stop()
     seed.annotate(**{OPERATION: "reconcile", TIMESTAMP: "2026-01-02T00:00:00Z"})
     eventually(lambda: len(script.operations()) >= 3)
     eventually(seed.is_ready)

@@ -29,7 +29,7 @@ from generic.testing.drill.paths import PATHS, STEPS
 from generic.testing.drill.world import PatientClient
 from generic.testing.garden import NAMESPACES, SHOOT, Flow, Garden, Shoot, order
 from generic.testing.garden.cleanup import OWN
-from generic.testing.seed import install_crds, install_kinds
+from generic.testing.seed import install_crds
 
 CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
@@ -369,7 +369,7 @@ def diary():
 @pytest.fixture(scope="module")
 def manager(environment, admin, diary):
     """One for every kind; as administrator."""
-    install_kinds(admin, [*KINDS, *MACHINE_KINDS, ManagedResource])
+    install_crds(admin, [*KINDS, *MACHINE_KINDS, ManagedResource])
     install_crds(admin, [ETCD_CRD])
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("default", "cloudprovider")}
     with suppress(AlreadyExists):

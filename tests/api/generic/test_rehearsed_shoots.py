@@ -83,13 +83,13 @@ def test_those_of_the_seed_are_left_alone(shoot):
     assert "finalizers" not in shoot.managed("mr")["metadata"]
 
 
-@pytest.mark.parametrize("broken", ["take_away", "protect"])
+@pytest.mark.parametrize("broken", ["everything-fails", "deletion-denied"])
 def test_a_deletion_that_the_shoot_does_not_let_through_fails_at_once(shoot, broken):
     deploy(shoot)
-    getattr(shoot.shoots, broken)()
+    shoot.shoots.fail(broken)
     delete(shoot.client, shoot.namespace, "mr")
     eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
-    shoot.shoots.mend()
+    shoot.shoots.fail("")
     eventually(lambda: is_gone(shoot))
 
 
@@ -105,10 +105,10 @@ def test_shoots_are_told_apart_and_fail_as_they_are_told():
     shoots = Shoots()
     shoots.put("one", A)
     shoots.put("two", A)
-    shoots.protect()
+    shoots.fail("deletion-denied")
     with pytest.raises(Forbidden, match="kube-system/a"):
         shoots.take("one", A)
-    shoots.mend()
+    shoots.fail("")
     shoots.take("one", A)
     shoots.take("one", A)
     assert [one.id for one in shoots.contents()] == ["two/kube-system/a"]

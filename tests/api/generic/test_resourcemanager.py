@@ -13,7 +13,7 @@ from actuator.interface import Resource
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 CONFIGMAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")
@@ -87,7 +87,7 @@ class Managed:
 
 @pytest.fixture
 def managed(admin, namespace):
-    install_kinds(admin, [ManagedResource])
+    install_crds(admin, [ManagedResource])
     found = Managed(admin, namespace)
     with polling(found.manager.poll, "resource-manager"):
         yield found

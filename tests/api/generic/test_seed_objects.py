@@ -11,7 +11,7 @@ from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.library.machines import MCM_FINALIZER as MCM
 from generic.manager.manager import Manager
 from generic.reconciler.stripping import CONFIRM_DELETION, Stripped, delete_seed_objects
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 GUARD = "kubernetes.io/pv-protection"
 CONFIGMAPS = Resource("v1", "configmaps")
@@ -21,7 +21,7 @@ NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 @pytest.fixture(scope="session")
 def machines(admin):
     """The machine-controller-manager's kinds."""
-    install_kinds(admin, MACHINE_KINDS)
+    install_crds(admin, MACHINE_KINDS)
 
 
 @pytest.fixture

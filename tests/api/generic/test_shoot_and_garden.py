@@ -30,7 +30,7 @@ from actuator.v1alpha1 import BackupBucket
 from generic.kube import remote
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
-from generic.kube.remote import Remote, ShootClients
+from generic.kube.remote import Remote
 from generic.reconciler import calls
 from generic.reconciler.calls import Call, ShootClient
 from generic.reconciler.operation import Operation
@@ -110,12 +110,8 @@ def aims_at(content: bytes, server: str) -> bytes:
 
 def made(admin, namespace, operation=Operation.RECONCILE, seconds=60.0):
     """The shoot's client of a call, outside a manager."""
-    call = Call(operation, Services(), SystemClock(), lambda: None, seconds)
-    return ShootClient(ShootClients(admin).client(namespace), call, namespace)
-
-
-class Services:
-    client = log = None
+    call = Call(operation, admin, SystemClock(), lambda: None, seconds)
+    return ShootClient(Remote(admin).shoot(namespace), call, namespace)
 
 
 def test_an_actuator_uses_its_shoot_under_its_generated_role(seed, shoot, start, actuator, admin):
@@ -325,18 +321,18 @@ def test_an_object_outside_shoots_has_no_shoot(seed, start, script):
 
 def test_clients_are_kept_up_to_a_bound_and_dropped_with_their_secret(seed, shoot, monkeypatch):
     monkeypatch.setattr(remote, "_MOST_SHOOTS", 1)
-    shoots = ShootClients(seed.client)
-    first = shoots.client(seed.namespace)
-    assert shoots.client(seed.namespace) is first
+    shoots = Remote(seed.client)
+    first = shoots.shoot(seed.namespace)
+    assert shoots.shoot(seed.namespace) is first
     second = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gardener-internal"}}
     second["metadata"]["namespace"] = "default"
     second["data"] = seed.client.get(SECRETS, "gardener-internal", seed.namespace)["data"]
     seed.client.apply(SECRETS, second)
-    shoots.client("default")
+    shoots.shoot("default")
     assert list(shoots._known) == ["default"]
     seed.client.delete(SECRETS, "gardener-internal", "default")
     with pytest.raises(ShootUnreachable):
-        shoots.client("default")
+        shoots.shoot("default")
     assert not shoots._known
 
 

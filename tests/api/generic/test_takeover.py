@@ -231,7 +231,7 @@ def test_a_migration_right_after_the_take_over_keeps_what_the_shoot_has(cp, shoo
 
 
 def test_a_forced_deletion_right_after_the_take_over_asks_every_part_to_go(cp, shoots, start):
-    shoots.take_away()
+    shoots.fail("everything-fails")
     start(Provider())
     cp.delete()
     eventually(lambda: cp.status().get("lastOperation", {}).get("type") == "Delete")

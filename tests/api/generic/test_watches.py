@@ -20,7 +20,6 @@ from generic.controller.predicates import (
     has_namespace,
     is_deleting,
     negate,
-    shoot_not_failed,
 )
 from generic.controller.watch import owns, watches
 from generic.kube.headers import EventType, Request
@@ -202,20 +201,6 @@ def test_a_changed_cluster_is_news_where_the_annotation_is_ignored(
         settles_at(script, before + ignore)
 
 
-def test_a_failed_shoots_objects_wait_until_it_has_recovered(managed, seed, script):
-    seed.update_cluster(cluster(seed.namespace, failed=True))
-
-    def add(manager):
-        wanted = all_of(shoot_not_failed(manager.verdict), negate(is_deleting))
-        manager.add(script, type=seed.namespace, predicates=[wanted])
-
-    with managed(add):
-        seed.create(infrastructure(seed.namespace, seed.namespace))
-        settles_at(script, 0)
-        seed.update_cluster(cluster(seed.namespace))
-        eventually(seed.is_ready)
-
-
 def test_of_a_secret_nothing_but_metadata_is_kept(managed, seed, script, quiet, admin):
     watch = watches(SECRETS, by_secret_reference)
     with managed(lambda m: m.add(script, type=seed.namespace, watches=[watch])) as manager:
@@ -228,7 +213,7 @@ def test_of_a_secret_nothing_but_metadata_is_kept(managed, seed, script, quiet, 
         settles_at(script, before + 2)
         (informer,) = (i for i in manager._running.wiring.informers if i.name == "secrets")
         store = informer._store
-        assert {store.get(request).raw for request in store.requests()} == {b""}
+        assert {store.get(request).raw for request, _ in store.headers()} == {b""}
     listed = admin.metadata_only().list(SECRETS, seed.namespace)
     assert len(listed) == 2
     assert not any("data" in one for one in listed)
@@ -349,7 +334,7 @@ def test_a_runnable_that_fails_runs_again_and_may_do_what_it_says(managed, seed,
         assert refused.wait(PATIENCE)
         assert seed.client.get(CONFIG_MAPS, "made", namespace)
         assert len(tries) >= 2  # one more where the server did not know the Role yet
-        assert manager.check_health()["runnables"]() is None
+        assert manager.check_ready()["runnables"]() is None
     assert ended.wait(PATIENCE)
 
 
@@ -419,7 +404,7 @@ def test_a_watched_kind_that_is_not_installed_blocks_nothing_and_is_named(
 def test_a_role_without_a_watch_is_not_enough(managed, seed, script):
     """What shows that the other tests here run under no more than their Role."""
     with managed(lambda m: m.add(script, type=seed.namespace)) as manager:
-        client = manager._running.wiring._s.client
+        client = manager._running.wiring._client
         for resource in (CONFIG_MAPS, SECRETS):
             with pytest.raises(Forbidden):
                 client.list(resource, seed.namespace)

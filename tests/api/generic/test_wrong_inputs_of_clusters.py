@@ -21,7 +21,7 @@ from extensions.relations.kinds import Entry, Mirror, Team
 from generic.controller.predicates import OPERATION
 from generic.kube.clusters import CLUSTERS
 from generic.testing.garden import NAMESPACES
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 BUCKETS = Resource("extensions.gardener.cloud/v1alpha1", "backupbuckets", namespaced=False)
 
@@ -228,7 +228,7 @@ def test_a_minimal_object_that_is_refused_comes_with_its_remedy(
 ):
     """The texts of these kinds must not be empty."""
     monkeypatch.setenv("RELATIONS_REGISTER", str(tmp_path / "register.sqlite"))
-    install_kinds(admin, [Team, Mirror, Entry])
+    install_crds(admin, [Team, Mirror, Entry])
     done = ask(f"shoot create {namespace} --extension extensions.relations:extension")
     fails(done, "; write a valid object into shoot.yaml")
     assert "should be at least 1 chars long" in done.stderr

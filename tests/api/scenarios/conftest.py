@@ -40,7 +40,7 @@ def behind(environment, admin, namespace, tmp_path) -> Iterator[Callable[..., St
             faulty = FaultyActuator(actuator)
             way = Detour(environment, tmp_path, stack)
             stack.enter_context(running(way, admin, namespace, faulty, **options))
-            return Stage(proxy=way.proxy, actuator=faulty, admin=admin, role=way.role)
+            return Stage(proxy=way.proxy, actuators=[faulty], admin=admin, role=way.role)
 
         yield start
 

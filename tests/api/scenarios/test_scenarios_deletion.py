@@ -160,7 +160,7 @@ def test_scenario_45_a_restore_without_a_state_is_an_error_and_the_process_lives
     eventually(lambda: seed.last_operation() == ("Restore", "Error"))
     assert "TypeError" in seed.status()["lastError"]["description"]
     ready(seed, "other")
-    assert manager.check_health()["workers"]() is None
+    assert manager.check_ready()["workers"]() is None
 
 
 def test_scenario_53_a_deletion_asked_for_while_nobody_ran_is_not_missed(seed, start, script):

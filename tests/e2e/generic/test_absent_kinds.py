@@ -236,7 +236,7 @@ def test_a_crd_that_is_deleted_and_returns_is_followed_without_a_request_storm(
         before = not_found(manager)
         time.sleep(10)
         assert not_found(manager) - before <= 4
-        assert manager.check_health()["informers"]() is None
+        assert manager.check_ready()["informers"]() is None
         lives(Seed(client, garden, DNSRecord), dns_record(garden, garden))
         install_crds(client, [crd(Network)])
         lives(networks, network(shoot, garden, "again"))

@@ -61,7 +61,7 @@ from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
 from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import CRDS, install_crds, install_kinds
+from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.chart import chart
 from generic.tools.cli.load import load, load_manager
 from generic.tools.packaging.chart import options_for
@@ -98,12 +98,12 @@ SAMPLES = {
     "helmreleaseproxy": Sample("extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal"),
     "local": Sample(
         "extensions.local.rehearsal:LocalRehearsal",
-        lambda r: {"LOCAL_OUTSIDE": f"{r.share()['directory']}/outside"},
+        lambda r: {"LOCAL_OUTSIDE": r.share()["outside"]},
     ),
     "networkfilter": Sample("extensions.networkfilter.rehearsal:NetworkFilterRehearsal"),
     "relations": Sample(
         "extensions.relations.rehearsal:RelationsRehearsal",
-        lambda r: {"RELATIONS_REGISTER": f"{r.share()['directory']}/register.sqlite"},
+        lambda r: {"RELATIONS_REGISTER": r.share()["path"]},
     ),
 }
 
@@ -122,7 +122,7 @@ def landscape(*classes: Any) -> Iterator[Environment]:
             patch.setattr(embedded, "apiserver_command", lambda *a: [*original(*a), PLUGIN])
             stack.enter_context(environment)
         admin = connect(environment.kubeconfig)
-        install_kinds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
+        install_crds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
         stack.enter_context(polling(ResourceManager(admin).poll, "resource-manager", every=0.5))
         yield environment
 

@@ -17,7 +17,7 @@ from generic.kube.client import HttpClient, connect
 from generic.library.charts import find_helm
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
-from generic.testing.seed import CRDS, install_kinds
+from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.chart import chart
 
 NAME = str(ORPHANS)
@@ -114,7 +114,7 @@ def test_a_definition_outlives_the_release_that_owns_it_and_a_new_install_takes_
 
 
 def test_a_definition_that_kubectl_or_gardener_applied_is_left_to_them(admin, succeeds):
-    install_kinds(admin, [Orphan])
+    install_crds(admin, [Orphan])
     change(admin)
     succeeds("install", "one", "--create-namespace")
     assert owner(admin) is None

@@ -142,7 +142,7 @@ PROGRAMS = {
     r"helm uninstall( --no-hooks)?": HELM,
     r"make .*": "Makefile",
     r"python -m hack\.bench\.hanging": "Makefile",
-    r"\.venv/bin/python hack/bench/run\.py .*": "Makefile",
+    r"\.venv/bin/python -m hack\.bench\.run .*": "Makefile",
     r"python -m pytest -p generic\.testing\.envtest\.pytest_plugin": "every test: pyproject.toml",
     r"python tests/upgrading\.py .*": (
         "api/generic/test_upgrade.py::test_objects_of_an_earlier_version_come_to_their_end"

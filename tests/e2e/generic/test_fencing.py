@@ -193,7 +193,7 @@ def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
     monkeypatch.setattr(manager._running, "_elector", SimpleNamespace(check=closed))
     seed.delete()
     eventually(asked.is_set)
-    eventually(lambda: not controller.queue.is_active(Request(namespace, seed.name)))
+    eventually(lambda: Request(namespace, seed.name) not in controller._busy)
     assert script.operations() == ["reconcile"]
     monkeypatch.undo()
     controller.queue.add(Request(namespace, seed.name))

@@ -91,7 +91,7 @@ def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, 
     try:
         gate.set()  # the actuator is done while nobody hears of it
         time.sleep(3)
-        assert manager.check_health()["workers"]() is None
+        assert manager.check_ready()["workers"]() is None
     finally:
         own.restart(Server.APISERVER)
     eventually(shoot.is_gone, 2 * DELETION_BACKOFF_CAP)  # it may have failed for a while
@@ -174,7 +174,7 @@ def test_scenario_33_a_conversion_webhook_that_is_down_blocks_its_own_kind_alone
         lives(shoot, "beside")
         time.sleep(1)
         lives(shoot, "still-beside")
-        assert manager.check_health()["informers"]() is None
+        assert manager.check_ready()["informers"]() is None
     finally:
         mend_conversion(shoot.client)
     eventually(lambda: networks.is_ready(name))
