@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from generic.testing.envtest import Environment, EnvtestError
 from hack.bench import admission
 from hack.bench.counting import FAMILY, seconds_per_call
 from hack.bench.sides import WORKERS, Process, Side, ours, peer
-from hack.bench.world import Key, World
+from hack.bench.world import World
 from hack.processes import wait
 
 _NAMESPACES = 10
@@ -130,7 +130,7 @@ class Bench:
             resident, peak = process.resident_mib(), process.resident_mib("VmHWM")
             cached = _scrape_ms(process)
         print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB")
-        world.delete(keys)
+        world.delete([namespace for namespace, _ in keys])
         with self._running(ours("pending"), "pending") as process:
             pending = 'actuator_operations_total{.*operation="delete",result="pending"}'
             done = f"all of {objects} deletions waiting"
@@ -166,13 +166,13 @@ class Bench:
         world.create_shoots(shoots)
         time.sleep(_SETTLE)
         requests, cpu = world.requests(), process.cpu_seconds()
-        reconciled = _clock(world.create, world.wait_succeeded, keys)
+        reconciled = _seconds(partial(world.create, keys), partial(world.wait_succeeded, keys))
         world.confirm(keys)
         world.force(shoots)
         time.sleep(_SETTLE)
-        forced = _clock(world.delete, world.wait_gone, keys)
+        forced = _seconds(partial(world.delete, shoots), partial(world.wait_gone, keys))
         time.sleep(_SETTLE)
-        driver = 3 * objects  # create, confirm, delete
+        driver = 2 * objects + len(shoots)  # create, confirm; delete
         return {
             "reconciles/s": objects / reconciled,
             "force deletions/s": objects / forced,
@@ -192,15 +192,11 @@ def _scrape_ms(process: Process) -> float:
     return statistics.median(timeit.repeat(process.scrape, number=1, repeat=_SCRAPES)) * 1000
 
 
-def _clock(
-    act: Callable[[Sequence[Key]], None],
-    wait: Callable[[Sequence[Key]], float],
-    keys: Sequence[Key],
-) -> float:
+def _seconds(act: Callable[[], None], wait: Callable[[], float]) -> float:
     """Return the seconds from the driver's first request to the last object's outcome."""
     started = time.monotonic()
-    act(keys)
-    return wait(keys) - started
+    act()
+    return wait() - started
 
 
 def _print_table(rows: Mapping[str, tuple[float, float, str]]) -> None:

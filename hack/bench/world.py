@@ -14,7 +14,7 @@ from actuator.cluster import FORCE_DELETION
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.controller.predicates import OPERATION
-from generic.kube.client import HttpClient
+from generic.kube.client import HttpClient, path_of
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.headers import Event, EventType, Header, header
 from generic.kube.informer import Informer
@@ -82,9 +82,9 @@ class World:
         patch = {"spec": {"shoot": {"metadata": {"annotations": {FORCE_DELETION: "true"}}}}}
         _each(lambda name: self.client.patch(CLUSTERS, name, "", patch), names)
 
-    def delete(self, keys: Sequence[Key]) -> None:
-        """Delete Infrastructures."""
-        _each(lambda key: self.client.delete(_INFRASTRUCTURES, key[1], key[0]), keys)
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete all Infrastructures of shoots, with a request for each shoot."""
+        _each(lambda name: self.client.send("DELETE", path_of(_INFRASTRUCTURES, name)), names)
 
     def requests(self) -> int:
         """Return the number of requests on infrastructures, without lists and watches."""
