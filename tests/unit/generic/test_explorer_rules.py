@@ -4,10 +4,11 @@ from collections import Counter
 
 import pytest
 
-from actuator.interface import ExternalResource
+from actuator.interface import ExternalResource, resource_of
+from actuator.v1alpha1 import Network
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
-from generic.testing.drill.kills.calls import Point, Reaper, points_of, read_lines
+from generic.testing.drill.kills.calls import Point, Reaper, describe, points_of, read_lines
 from generic.testing.explorer.judge import (
     Case,
     Failure,
@@ -194,3 +195,28 @@ def test_calls_are_noted_before_they_are_made_also_where_they_fail(tmp_path):
     with pytest.raises(ValueError, match="no"), reaper.around("create"):
         raise ValueError("no")
     assert read_lines(tmp_path / "calls") == ["get", "create"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "point"),
+    [
+        ([{"op": "add", "path": "/status/state", "value": "x"}], "patch networks/status"),
+        (
+            [{"op": "add", "path": "/status/lastOperation", "value": {"state": "Processing"}}],
+            "patch networks/status Processing",
+        ),
+        (
+            [
+                {"op": "test", "path": "/status", "value": None},
+                {"op": "add", "path": "/status", "value": {"lastOperation": {"state": "Error"}}},
+            ],
+            "patch networks/status Error",
+        ),
+        ([{"op": "add", "path": "/status", "value": "an author's"}], "patch networks/status"),
+        ({"status": {}}, "patch networks/status"),
+    ],
+)
+def test_a_status_is_named_by_its_state_since_processing_depends_on_the_speed(patch, point):
+    arguments = ["net", "shoot--a", patch]
+    found = describe("patch", resource_of(Network.KIND), arguments, {"subresource": "status"})
+    assert found == f"API: {point}"

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -109,7 +109,7 @@ class CountingClient:
 
     def __getattr__(self, name: str) -> Any:
         def request(resource: Resource, *args: Any, **kwargs: Any) -> Any:
-            with self._reaper.around(_text(name, resource, args, kwargs)):
+            with self._reaper.around(describe(name, resource, args, kwargs)):
                 return getattr(self._inner, name)(resource, *args, **kwargs)
 
         return request
@@ -203,12 +203,21 @@ def _append(path: Path, line: str) -> None:
         os.close(file)
 
 
-def _text(verb: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Describe a request without names: "API: patch infrastructures /metadata/finalizers"."""
+def describe(verb: str, resource: Resource, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Describe a request without names: "API: patch infrastructures /metadata/finalizers".
+
+    A status is described by the state that it reports. Processing is published after a second, so
+    in a slow run only, and must not be counted with the others.
+    """
     subresource = f"/{kwargs['subresource']}" if kwargs.get("subresource") else ""
     text = f"API: {verb} {resource.plural}{subresource}"
     patch = args[2] if verb == "patch" and len(args) > 2 else None
-    if subresource or not isinstance(patch, list):
+    if not isinstance(patch, list):
         return text
-    paths = dict.fromkeys(step["path"] for step in patch if step["op"] != "test")
-    return " ".join([text, *paths])
+    changes = {step["path"]: step.get("value") for step in patch if step["op"] != "test"}
+    if not subresource:
+        return " ".join([text, *changes])
+    whole = changes.get("/status")
+    default = whole.get("lastOperation") if isinstance(whole, dict) else None
+    operation = changes.get("/status/lastOperation", default)
+    return f"{text} {operation.get('state')}" if isinstance(operation, dict) else text
