@@ -22,6 +22,7 @@ from tests.adversary.texts import shallow
 from tests.adversary.values import BUDGET, CONDITION
 
 __all__ = [
+    "GRACE",
     "KEEPS",
     "PATIENCE",
     "Report",
@@ -39,10 +40,12 @@ _FAILS = ("reconcile raises", "reconcile returns", "validate", "migrate")
 _INTERNAL = re.compile(r"\b[A-Z]\w*(Error|Exception)\b|Traceback")
 _MAX_TEXT = 8192
 PATIENCE = 20.0
+GRACE = 5.0
+"""Seconds that a forced deletion may take beyond its budget."""
 _LISTED = 10
 _RULES = {
     "served": "Each bystander is served within 20 s",
-    "budget": f"A forced deletion ends within {BUDGET + 5:g} s",
+    "budget": f"A forced deletion ends within {BUDGET + GRACE:g} s",
     "shown": "The object is handled, or shows an error",
     "kept": "The finalizer stays where cleanup did not succeed",
     "orphan": "An Orphan records what a forced deletion may leave",

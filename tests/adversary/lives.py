@@ -18,6 +18,7 @@ from generic.testing.drill.names import Names
 from generic.testing.garden import NAMESPACES
 from tests.adversary.inputs import CLASSES, Input, input_of
 from tests.adversary.judge import (
+    GRACE,
     KEEPS,
     PATIENCE,
     Report,
@@ -169,7 +170,7 @@ class Lives:
         if not one.forced:
             self._force(one, key)
         forced = one.kind.force_from is not ForceSource.NONE
-        limit = BUDGET + 5 if forced else PATIENCE
+        limit = BUDGET + GRACE if forced else PATIENCE
         if (obj := self._feed.wait(key, lambda obj: obj is None, limit)) is not None:
             self._report.complain("budget", one, f"still there after {limit:g} s: {said(obj)}")
         elif held and forced and (one.deep or one.place.startswith("external")):
