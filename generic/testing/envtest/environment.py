@@ -37,8 +37,8 @@ from generic.testing.envtest.servers import (
     write_credentials,
 )
 
-ETCD_SECONDS = 20.0
-APISERVER_SECONDS = 60.0
+ETCD_SECONDS = 60.0
+APISERVER_SECONDS = 180.0
 STOP_SECONDS = 5.0
 POLL_SECONDS = 0.05
 
