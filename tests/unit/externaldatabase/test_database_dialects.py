@@ -1,6 +1,7 @@
 """What is sent to MySQL and to MariaDB, and what their error numbers mean, without any server."""
 
 import sqlite3
+from contextlib import closing
 
 import pymysql
 import pytest
@@ -163,7 +164,7 @@ def test_the_login_of_a_name_that_another_took_meanwhile_is_dropped(
 
 def test_a_function_with_the_name_of_the_mark_changes_nothing():
     """A login may create one in its database; a second row would fail each look at it."""
-    with sqlite3.connect(":memory:") as catalogue:
+    with closing(sqlite3.connect(":memory:")) as catalogue:
         catalogue.execute("ATTACH ':memory:' AS information_schema")
         columns = "ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE, ROUTINE_COMMENT"
         catalogue.execute(f"CREATE TABLE information_schema.ROUTINES ({columns})")
