@@ -14,8 +14,13 @@ REHEARSAL = "all_of_it:OneScenario"
 
 
 @pytest.fixture
-def drill_all(command, tmp_path):
-    """Holds all drills of a rehearsal in this process."""
+def drill_all(command, tmp_path, monkeypatch):
+    """Holds all drills of a rehearsal in this process.
+
+    After the API server was away, an object waits for as long again at most: its backoff doubles.
+    On a slow machine the server needs a minute to start.
+    """
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 300.0)
 
     def hold(rehearsal, *flags):
         return command("drill", rehearsal, "--all", "--output", tmp_path, *flags)
