@@ -238,7 +238,7 @@ def test_a_410_inside_a_watch_leads_to_a_new_list_and_nothing_is_missed(
     proxy, far, admin, namespace
 ):
     with watching(far, namespace) as (_, events, lists):
-        proxy.inject(Fault(effect=Effect.STREAM_ERROR, status=410, resource="configmaps", times=1))
+        proxy.inject(Fault(effect=Effect.STREAM_ERROR, status=410, namespace=namespace, times=1))
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
         eventually(lambda: told(events, "a") == [EventType.ADDED])
         assert lists == ["initial", "expired"]
@@ -247,7 +247,7 @@ def test_a_410_inside_a_watch_leads_to_a_new_list_and_nothing_is_missed(
 def test_a_watch_that_is_cut_goes_on_from_where_it_was(proxy, far, admin, namespace):
     with watching(far, namespace) as (_, events, lists):
         injection = proxy.inject(
-            Fault(effect=Effect.CUT_STREAM, resource="configmaps", after=1, times=1)
+            Fault(effect=Effect.CUT_STREAM, namespace=namespace, after=1, times=1)
         )
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
         eventually(lambda: told(events, "a"))
@@ -260,8 +260,8 @@ def test_a_watch_that_is_cut_goes_on_from_where_it_was(proxy, far, admin, namesp
 
 def test_a_watch_that_fell_silent_is_found_out(proxy, far, admin, namespace):
     with watching(far, namespace, idle_timeout=1.5) as (informer, events, _):
-        again = proxy.inject(Fault(effect=Effect.DELAY, verbs=["watch"], resource="configmaps"))
-        injection = proxy.inject(Fault(effect=Effect.SILENCE, resource="configmaps", times=1))
+        again = proxy.inject(Fault(effect=Effect.DELAY, verbs=["watch"], namespace=namespace))
+        injection = proxy.inject(Fault(effect=Effect.SILENCE, namespace=namespace, times=1))
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
         eventually(lambda: told(events, "a") == [EventType.ADDED])
         assert injection.hits == 1
@@ -271,7 +271,7 @@ def test_a_watch_that_fell_silent_is_found_out(proxy, far, admin, namespace):
 
 def test_a_late_line_is_late(proxy, far, admin, namespace):
     with watching(far, namespace) as (_, events, _):
-        proxy.inject(Fault(effect=Effect.DELAY_LINE, seconds=0.7, resource="configmaps", times=1))
+        proxy.inject(Fault(effect=Effect.DELAY_LINE, seconds=0.7, namespace=namespace, times=1))
         start = time.monotonic()
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
         eventually(lambda: told(events, "a"))
