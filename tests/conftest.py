@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import secrets
@@ -31,6 +32,7 @@ from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.client import HttpClient, connect, path_of
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
+from generic.manager.rbac import grant, manifests
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import ORPHANS, SHOOT_LABEL
 from generic.testing.seed import install
@@ -132,13 +134,37 @@ def seed(admin, namespace, managers) -> Iterator[Seed]:
         pass
 
 
+@pytest.fixture(scope="session")
+def users() -> dict[tuple[Path, str], Path]:
+    """The kubeconfigs of `user_for`, by cluster and Role."""
+    return {}
+
+
 @pytest.fixture
-def start(environment, admin, namespace, managers) -> Iterator[Callable[..., Manager]]:
+def user_for(environment, admin, users) -> Callable[[Manager], Path]:
+    """The kubeconfig of a user with exactly the permissions of a manager.
+
+    Managers that need the same ones share it: to make a user and to remove it takes four requests.
+    """
+
+    def find(manager: Manager) -> Path:
+        needed = environment.kubeconfig, json.dumps([*manifests(manager, "")])
+        if needed not in users:
+            name = f"managers-{secrets.token_hex(5)}"
+            grant(admin, manager, name)
+            users[needed] = environment.user_kubeconfig(name)
+        return users[needed]
+
+    return find
+
+
+@pytest.fixture
+def start(environment, admin, namespace, managers, user_for) -> Iterator[Callable[..., Manager]]:
     """Starts managers that serve one actuator, for the type named like the namespace."""
     with ExitStack() as stack:
 
         def starter(actuator: Actuator[Any], **options: Any) -> Manager:
-            way = running(environment, admin, namespace, actuator, **options)
+            way = running(environment, admin, namespace, actuator, user_for=user_for, **options)
             managers.append(stack.enter_context(way))
             return managers[-1]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Any, Never
 
 import attrs
@@ -283,9 +284,13 @@ def running(
     escalations: Any = (),
     clock: Any = None,
     synced: bool = True,
+    user_for: Callable[[Manager], Path] | None = None,
     **options: Any,
 ) -> Iterator[Manager]:
-    """A started manager, under its generated Role and nothing more."""
+    """A started manager, under its generated Role and nothing more.
+
+    `user_for` has the kubeconfig of a user with that Role; without it, the manager has its own.
+    """
     base = {
         "metrics_bind_address": "0",
         "health_bind_address": "0",
@@ -295,14 +300,17 @@ def running(
     manager = Manager(Options(**(base | options)), intercept=intercept, clock=clock)
     for one in filter(None, (actuator, second)):
         manager.add(one, type=namespace, escalations=escalations)
-    name = f"{namespace}-{id(manager):x}"
-    grant(admin, manager, name)
-    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
+    own = f"{namespace}-{id(manager):x}"
+    if user_for is None:
+        grant(admin, manager, own)
+    kubeconfig = environment.user_kubeconfig(own) if user_for is None else user_for(manager)
+    manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
     manager.start()
     try:
         assert not synced or manager.wait_synced(PATIENCE)
         yield manager
     finally:
         manager.stop()
-        admin.delete(BINDINGS, name)
-        admin.delete(ROLES, name)
+        if user_for is None:
+            admin.delete(BINDINGS, own)
+            admin.delete(ROLES, own)
