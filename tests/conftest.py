@@ -62,8 +62,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-FULL_COLLECTION = 100
-"""Collections of younger objects before one of all objects, which takes a fifth of a second."""
+COLLECTIONS = (20_000, 10, 100)
+"""Thresholds of the garbage collector: one of all objects takes a fifth of a second."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,7 +74,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(*gc.get_threshold()[:2], FULL_COLLECTION)
+        gc.set_threshold(*COLLECTIONS)
         gc.enable()
 
 
