@@ -83,6 +83,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = spread(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
+@pytest.hookimpl(optionalhook=True)  # that of xdist
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Says by which signal, or with which status, a process that ran tests has crashed."""
+    if error:
+        print(f"\n{node.gateway.id} ended with status {node.gateway._io.popen.wait(60)}")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def nothing_goes_on() -> Iterator[None]:
     """What a test starts ends with it. Watches of clusters that had ended once sent three quarters
