@@ -165,7 +165,7 @@ class ScaledController(MachineController):
 @pytest.fixture
 def controller(workers, admin, namespace):
     controller = ScaledController(admin, namespace)
-    with polling(controller.poll, "machine-controller"):
+    with polling(controller.poll, "machine-controller", every=0.5):
         yield controller
 
 

@@ -19,7 +19,7 @@ from tests.adversary.run import FAMILIES, attack
 from tests.adversary.values import plan
 
 ROOT = Path(__file__).parents[3]
-INPUTS = 60
+INPUTS = 40
 PATIENCE = 60.0
 """Seconds to wait for anything, beside the other tests: their load breaks no rule."""
 PLANTED_PATIENCE = 8.0

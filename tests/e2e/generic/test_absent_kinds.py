@@ -35,6 +35,8 @@ from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
 
+pytestmark = pytest.mark.long  # one worker starts the runtime cluster, and keeps it
+
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND_ABSENT = "actuator_informer_kind_absent"
 ORPHAN_CRD = str(ORPHANS)
@@ -215,7 +217,6 @@ def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters
         eventually(lambda: not_ready(manager) == {})
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("names", [(), ("dnsrecord", "network")])
 def test_a_crd_that_is_deleted_and_returns_is_followed_without_a_request_storm(
     runtime, client, garden, names

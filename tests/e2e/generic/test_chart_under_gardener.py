@@ -346,6 +346,7 @@ def test_the_samples_for_a_garden_are_those_with_a_kind_that_exists_there(monkey
     assert found == set(GARDEN_SAMPLES)
 
 
+@pytest.mark.long  # stays with the tests that use this cluster
 def test_the_generated_role_allows_controller_references_that_the_api_server_checks(seed_cluster):
     admin, name = connect(seed_cluster.kubeconfig), f"owns-{secrets.token_hex(3)}"
     admin.create(NAMESPACES, {"metadata": {"name": name}})

@@ -18,6 +18,8 @@ from generic.testing.envtest import Environment
 from generic.testing.faults import Server
 from generic.testing.seed import CRDS, install, install_crds
 
+pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
+
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 NETWORKS = resource_of(Network.KIND)
 NETWORK_CRD = f"{NETWORKS.plural}.{NETWORKS.group}"
@@ -78,7 +80,6 @@ def exists(client, resource, name):
     return True
 
 
-@pytest.mark.long
 def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, both, gate):
     """Killed in the middle of the call; 60 s would show the same, only later."""
     manager, script, _ = both
