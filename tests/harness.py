@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
@@ -300,17 +300,23 @@ def running(
     manager = Manager(Options(**(base | options)), intercept=intercept, clock=clock)
     for one in filter(None, (actuator, second)):
         manager.add(one, type=namespace, escalations=escalations)
-    own = f"{namespace}-{id(manager):x}"
-    if user_for is None:
-        grant(admin, manager, own)
-    kubeconfig = environment.user_kubeconfig(own) if user_for is None else user_for(manager)
-    manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
-    manager.start()
+    own = own_user(environment, admin, manager, f"{namespace}-{id(manager):x}")
+    with nullcontext(user_for(manager)) if user_for else own as kubeconfig:
+        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
+        manager.start()
+        try:
+            assert not synced or manager.wait_synced(PATIENCE)
+            yield manager
+        finally:
+            manager.stop()
+
+
+@contextmanager
+def own_user(environment: Any, admin: HttpClient, manager: Manager, name: str) -> Iterator[Path]:
+    """The kubeconfig of a new user with the permissions of a manager, and with no others."""
+    grant(admin, manager, name)
     try:
-        assert not synced or manager.wait_synced(PATIENCE)
-        yield manager
+        yield environment.user_kubeconfig(name)
     finally:
-        manager.stop()
-        if user_for is None:
-            admin.delete(BINDINGS, own)
-            admin.delete(ROLES, own)
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)
