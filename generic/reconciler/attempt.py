@@ -227,7 +227,8 @@ class Attempt:
         header = self.entry.header
         patch: list[Raw] = []
         if self._kind.finalizer in header.finalizers:
-            patch = finalizers.take_off([self._kind.finalizer], self.uid, header.finalizers)
+            ours, deleting = [self._kind.finalizer], header.deletion_timestamp is not None
+            patch = finalizers.take_off(ours, self.uid, header.finalizers, deleting=deleting)
         same_request = requested(header) == requested(self.start)
         if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
             uid = [test("/metadata/uid", self.uid)]

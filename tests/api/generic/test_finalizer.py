@@ -37,7 +37,9 @@ def test_a_life_in_four_states(seed, run):
     assert run() == [("apply", [FOREIGN, OURS])]
     seed.delete()
     assert run() == [("cleanup", [FOREIGN, OURS])]
-    assert seed.get()["metadata"]["finalizers"] == [FOREIGN]
+    after = seed.get()["metadata"]
+    assert after["finalizers"] == [FOREIGN]
+    assert after["managedFields"], "the object is not deleted yet, and others may read them"
     assert run() == [], "deleting, and no longer ours"
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
     eventually(seed.is_gone)

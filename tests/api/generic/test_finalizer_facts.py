@@ -9,6 +9,8 @@ import pytest
 from answers import CONFIG_MAPS, HELD, INFRASTRUCTURES, Answer, Server
 from harness import eventually
 
+from generic.kube.finalizers import take_off
+
 OTHER = "example.org/other"
 FINALIZERS = "/metadata/finalizers"
 
@@ -86,6 +88,20 @@ def test_the_object_goes_with_its_last_finalizer(server, held):
     assert server.patch("held", [{"op": "remove", "path": f"{FINALIZERS}/0"}]).finalizers == [OTHER]
     assert server.get("held").status == 200
     assert server.patch("held", [{"op": "remove", "path": f"{FINALIZERS}/0"}]).status == 200
+    assert server.get("held").status == 404
+
+
+@pytest.mark.parametrize("cleared_before", [False, True])
+def test_the_patch_of_the_last_finalizer_may_clear_the_managed_fields(server, cleared_before):
+    """The object that the patch answers, and the watch events, then have none."""
+    server.create("held", finalizers=[HELD])
+    clear = {"op": "add", "path": "/metadata/managedFields", "value": [{}]}
+    if cleared_before:
+        assert "managedFields" not in server.patch("held", [clear]).body["metadata"]
+    server.delete("held")
+    uid = server.get("held").body["metadata"]["uid"]
+    answer = server.patch("held", take_off([HELD], uid, [HELD], deleting=True))
+    assert (answer.status, "managedFields" in answer.body["metadata"]) == (200, False)
     assert server.get("held").status == 404
 
 

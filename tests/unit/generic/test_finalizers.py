@@ -51,6 +51,13 @@ def test_take_off_takes_ours_and_nobody_elses_or_does_nothing(read, now, uid, po
         assert after["metadata"].get("finalizers", []) == now
 
 
+@given(FOREIGN, st.booleans())
+def test_only_the_patch_that_deletes_the_object_clears_its_managed_fields(foreign, deleting):
+    patch = take_off([OURS], "one", [*foreign, OURS], deleting=deleting)
+    cleared = [op for op in patch if op["path"] == "/metadata/managedFields"]
+    assert bool(cleared) == (deleting and not foreign)
+
+
 @given(FOREIGN)
 def test_on_and_off_again_is_where_it_was(foreign):
     before = obj("one", foreign)
