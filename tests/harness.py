@@ -300,13 +300,26 @@ def running(
     manager = Manager(Options(**(base | options)), intercept=intercept, clock=clock)
     for one in filter(None, (actuator, second)):
         manager.add(one, type=namespace, escalations=escalations)
+    with connected(environment, admin, manager, namespace, user_for):
+        manager.start()
+        assert not synced or manager.wait_synced(PATIENCE)
+        yield manager
+
+
+@contextmanager
+def connected(
+    environment: Any,
+    admin: HttpClient,
+    manager: Manager,
+    namespace: str,
+    user_for: Callable[[Manager], Path] | None = None,
+) -> Iterator[None]:
+    """Connect a manager as the user of `user_for`, or as its own user; stop it at the end."""
     own = own_user(environment, admin, manager, f"{namespace}-{id(manager):x}")
     with nullcontext(user_for(manager)) if user_for else own as kubeconfig:
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
-        manager.start()
         try:
-            assert not synced or manager.wait_synced(PATIENCE)
-            yield manager
+            yield
         finally:
             manager.stop()
 

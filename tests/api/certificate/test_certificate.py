@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import attrs
 import pytest
-from harness import BINDINGS, ROLES, eventually
+from harness import connected, eventually
 from shootside import Extended, shoot_managers
 
 from actuator.errors import NotFound
@@ -20,7 +19,6 @@ from generic.kube.crds import crd
 from generic.library.managedresources import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.testing.drill.shoots import Shoots
 from generic.testing.seed import install_crds
 
@@ -59,13 +57,8 @@ def serve_issuers(environment, admin, namespace, shoots) -> Iterator[Callable[[]
     options = Options(metrics_bind_address="0", health_bind_address="0", leader_election=False)
     manager = Manager(options)
     manager.add(IssuerController(), predicates=[has_namespace(namespace)])
-    name = f"issuers-{id(manager):x}"
-    grant(admin, manager, name)
-    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
-    yield manager.start
-    manager.stop()
-    admin.delete(BINDINGS, name)
-    admin.delete(ROLES, name)
+    with connected(environment, admin, manager, namespace):
+        yield manager.start
 
 
 def deploy(certified, *issuers, operation="reconcile") -> None:

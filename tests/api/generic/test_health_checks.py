@@ -5,10 +5,9 @@ import tempfile
 import threading
 from contextlib import ExitStack
 
-import attrs
 import pytest
 from builders import cluster, infrastructure
-from harness import BINDINGS, EVENTS, INFRASTRUCTURES, PATIENCE, ROLES, eventually
+from harness import EVENTS, INFRASTRUCTURES, PATIENCE, connected, eventually
 
 from actuator import Resource
 from actuator.errors import Forbidden, ShootUnreachable
@@ -38,7 +37,6 @@ from generic.library.healthchecks import (
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
@@ -597,14 +595,8 @@ def checked(environment, admin, infra):
             manager.add_health_checks(
                 HealthChecks(cls=Infrastructure, checks=[Check(CONDITION, check)], **settings)
             )
-            name = f"{infra.namespace}-checked"
-            grant(admin, manager, name)
-            for resource in (ROLES, BINDINGS):
-                stack.callback(admin.delete, resource, name)
-            user = environment.user_kubeconfig(name)
-            manager.options = attrs.evolve(manager.options, kubeconfig=user)
+            stack.enter_context(connected(environment, admin, manager, infra.namespace))
             manager.start()
-            stack.callback(manager.stop)
             return manager
 
         yield start

@@ -2,11 +2,11 @@
 
 import random
 import threading
+from contextlib import ExitStack
 
-import attrs
 import pytest
 from builders import cluster
-from harness import BINDINGS, PATIENCE, ROLES, Script, cluster_rules, eventually
+from harness import PATIENCE, Script, cluster_rules, connected, eventually
 
 from actuator import ActuatorError, Resource
 from actuator.errors import NotFound
@@ -14,7 +14,6 @@ from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupBucket, Bastion, DNSRecord, Infrastructure
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.reconciler.behaviours import with_behaviour
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 
@@ -60,7 +59,7 @@ def deleted():
 @pytest.fixture
 def serve(environment, admin, namespace, managers):
     """Starts a manager that guards the Secrets of what these actuators serve, under its Role."""
-    started = []
+    stack = ExitStack()
 
     def start(*actuators):
         options = Options(
@@ -72,21 +71,14 @@ def serve(environment, admin, namespace, managers):
         manager = Manager(options)
         for actuator in actuators:
             manager.add(actuator, type=namespace, guards_secret=True)
-        name = f"{namespace}-{len(started)}"
-        grant(admin, manager, name)
-        kubeconfig = environment.user_kubeconfig(name)
-        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
-        started.append((manager, name))
+        stack.enter_context(connected(environment, admin, manager, namespace))
         manager.start()
         managers.append(manager)  # the seed waits for it where it has to know a Cluster
         assert manager.wait_synced(PATIENCE)
         return manager
 
-    yield start
-    for manager, name in started:
-        manager.stop()
-        admin.delete(BINDINGS, name)
-        admin.delete(ROLES, name)
+    with stack:
+        yield start
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 import threading
 from contextlib import contextmanager
 
-import attrs
 import pytest
 from builders import cluster, infrastructure
-from harness import BINDINGS, INFRASTRUCTURES, OPERATION, PATIENCE, ROLES, Script, eventually
+from harness import INFRASTRUCTURES, OPERATION, PATIENCE, Script, connected, eventually
 
 from actuator import Permission, Resource
 from actuator.errors import Forbidden, NotFound
@@ -27,7 +26,6 @@ from generic.kube.problems import ABSENT
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")
@@ -44,18 +42,10 @@ def managed(environment, admin, namespace):
         base = {"metrics_bind_address": "0", "health_bind_address": "0", "shutdown_timeout": 5.0}
         manager = Manager(Options(**(base | options)))
         add(manager)
-        name = f"{namespace}-{id(manager):x}"
-        grant(admin, manager, name)
-        kubeconfig = environment.user_kubeconfig(name)
-        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
-        manager.start()
-        try:
+        with connected(environment, admin, manager, namespace):
+            manager.start()
             eventually(lambda: is_ready(manager))
             yield manager
-        finally:
-            manager.stop()
-            admin.delete(BINDINGS, name)
-            admin.delete(ROLES, name)
 
     return running
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import attrs
 import builders
 import pytest
-from harness import BINDINGS, ROLES, Seed, eventually
+from harness import Seed, connected, eventually
 from local_objects import manifest
 
 from actuator.meta import Object, Raw
@@ -19,7 +19,6 @@ from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install_crds
 
@@ -75,10 +74,5 @@ def serve_mounts(environment, admin, namespace) -> Iterator[Callable[[], None]]:
     manager = Manager(attrs.evolve(options, leader_election=False))
     ours = has_namespace(namespace, f"{namespace}-moved")
     manager.add(MountController(), predicates=[ours])
-    name = f"mounts-{id(manager):x}"
-    grant(admin, manager, name)
-    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
-    yield manager.start
-    manager.stop()
-    admin.delete(BINDINGS, name)
-    admin.delete(ROLES, name)
+    with connected(environment, admin, manager, namespace):
+        yield manager.start

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 from builders import cluster, infrastructure
-from harness import BINDINGS, ROLES, Script, eventually
+from harness import Script, eventually, own_user
 
 from actuator import Resource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 
 PROGRAM = Path(__file__).parents[2].joinpath("mortal.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
@@ -88,11 +87,8 @@ class Mortals:
 def mortals(environment, admin, seed, tmp_path):
     manager = Manager(Options(leader_election=True, leader_election_namespace=seed.namespace))
     manager.add(Script(), type=seed.namespace)
-    grant(admin, manager, seed.namespace)
-    with ExitStack() as stack:
-        yield Mortals(seed, environment.user_kubeconfig(seed.namespace), tmp_path, stack)
-    admin.delete(BINDINGS, seed.namespace)
-    admin.delete(ROLES, seed.namespace)
+    with own_user(environment, admin, manager, seed.namespace) as kubeconfig, ExitStack() as stack:
+        yield Mortals(seed, kubeconfig, tmp_path, stack)
 
 
 def died(process):

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import fenced
 import pytest
 from builders import infrastructure
-from harness import BINDINGS, PATIENCE, ROLES, Script, eventually, running
+from harness import PATIENCE, Script, eventually, own_user, running
 
 from actuator.errors import LeaseLost
 from generic.controller.metrics import Metrics
@@ -20,7 +20,6 @@ from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.testing.faults import Effect, Fault, FaultProxy
 
 WRITES = ["create", "update", "patch", "delete", "deletecollection"]
@@ -47,11 +46,12 @@ class Counts:
 @pytest.fixture
 def proxy(environment, admin, namespace, tmp_path):
     """The way of a manager that may do what the sleeper may."""
-    grant(admin, fenced.manager(namespace, tmp_path), namespace)
-    with FaultProxy(environment.user_kubeconfig(namespace), tmp_path) as proxy:
+    manager = fenced.manager(namespace, tmp_path)
+    with (
+        own_user(environment, admin, manager, namespace) as kubeconfig,
+        FaultProxy(kubeconfig, tmp_path) as proxy,
+    ):
         yield proxy
-    admin.delete(BINDINGS, namespace)
-    admin.delete(ROLES, namespace)
 
 
 @contextmanager

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from builders import cluster, infrastructure
-from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
+from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually, own_user
 
 from generic.manager.manager import Manager
-from generic.manager.rbac import grant
 
 VICTIM = Path(__file__).parents[2].joinpath("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
@@ -33,13 +32,10 @@ def dice(request):
 class Victims:
     """Starts managers under their generated Role, and kills them."""
 
-    def __init__(self, environment, admin, seed, folder):
+    def __init__(self, kubeconfig, seed, folder):
+        self.kubeconfig = kubeconfig
         self.seed = seed
         self.folder = folder
-        manager = Manager()
-        manager.add(Script(), type=seed.namespace)
-        grant(admin, manager, seed.namespace)
-        self.kubeconfig = environment.user_kubeconfig(seed.namespace)
 
     @contextmanager
     def one(self):
@@ -81,7 +77,10 @@ class Victims:
 def victims(environment, admin, seed, tmp_path):
     for notes in ("calls", "counted"):
         (tmp_path / notes).touch()
-    return Victims(environment, admin, seed, tmp_path)
+    manager = Manager()
+    manager.add(Script(), type=seed.namespace)
+    with own_user(environment, admin, manager, seed.namespace) as kubeconfig:
+        yield Victims(kubeconfig, seed, tmp_path)
 
 
 def create(seed, names=NAMES, **annotations):

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 from builders import infrastructure
-from harness import BINDINGS, ROLES, Script, eventually
+from harness import BINDINGS, ROLES, Script, eventually, own_user
 
 from actuator import Resource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 
 PROGRAM = Path(__file__).parents[2].joinpath("program.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
@@ -45,9 +44,7 @@ def program(environment, admin, seed, tmp_path):
     """Starts the program under its generated Role; ends it with the test."""
     manager = Manager(Options(leader_election=True, leader_election_namespace=seed.namespace))
     manager.add(Script(), type=seed.namespace)
-    grant(admin, manager, seed.namespace)
-    kubeconfig = environment.user_kubeconfig(seed.namespace)
-    with ExitStack() as stack:
+    with own_user(environment, admin, manager, seed.namespace) as kubeconfig, ExitStack() as stack:
 
         def start(*flags, address="127.0.0.1:0", environ=()):
             log = tmp_path / f"log-{time.monotonic_ns()}"

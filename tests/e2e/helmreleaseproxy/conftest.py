@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
-from harness import BINDINGS, PATIENCE, ROLES
+from harness import PATIENCE, connected
 from helm_objects import Cluster, Way
 
 from extensions.helmreleaseproxy import CHARTS, Helm, HelmCharts, HelmReleases
@@ -21,7 +20,6 @@ from generic.kube.client import connect
 from generic.library.charts import find_helm
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.rbac import grant
 from generic.testing.envtest.access import Access
 from generic.testing.faults import FaultProxy
 from generic.testing.seed import install_crds
@@ -71,14 +69,8 @@ def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., M
             releases = HelmReleases(program or Helm(helm), CHARTS, places)
             for actuator in (of_charts(CHARTS, places), releases):
                 manager.add(actuator, predicates=[has_namespace(namespace)])
-            name = f"{namespace}-{id(manager):x}"
-            grant(admin, manager, name)
-            stack.callback(admin.delete, ROLES, name)
-            stack.callback(admin.delete, BINDINGS, name)
-            user = environment.user_kubeconfig(name)
-            manager.options = attrs.evolve(manager.options, kubeconfig=user)
+            stack.enter_context(connected(environment, admin, manager, namespace))
             manager.start()
-            stack.callback(manager.stop)
             assert manager.wait_synced(PATIENCE)
             return manager
 
