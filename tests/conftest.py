@@ -63,8 +63,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 COLLECTIONS = (20_000, 10, 100)
-"""Thresholds of the garbage collector. Python's own first one, 700 new objects, starts a collection
-hundreds of times in a test, and a collection of all objects takes a fifth of a second."""
+"""Thresholds of the garbage collector. Python 3.11's own first one, 700 new objects, is soon
+reached, and a collection of all objects takes a fifth of a second."""
 
 
 @pytest.hookimpl(wrapper=True)

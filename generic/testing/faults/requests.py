@@ -97,7 +97,7 @@ class Fault(Rule):
 
     `verbs` as in a ClusterRole, all if empty. `resource` ("infrastructures.*"), `namespace`,
     `name` and `subresource` ("" for the object itself) are shell-style patterns. If the effect
-    hits lines of a watch, `after` and `times` count lines.
+    hits lines of a watch, `after` and `times` count lines, bookmarks included.
     """
 
     effect: Effect = attrs.field(converter=Effect)

@@ -244,6 +244,21 @@ def test_a_410_inside_a_watch_leads_to_a_new_list_and_nothing_is_missed(
         assert lists == ["initial", "expired"]
 
 
+def test_a_watch_is_cut_after_as_many_lines_as_the_fault_says(proxy, far, admin, namespace):
+    """Without bookmarks, which are lines too: one may come a second after the watch began."""
+    injection = proxy.inject(Fault(effect=Effect.CUT_STREAM, namespace=namespace, after=1, times=1))
+    version = admin.create(CONFIG_MAPS, config_map(namespace, "a"))["metadata"]["resourceVersion"]
+    query = {"watch": "true", "resourceVersion": version}
+    with far.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=PATIENCE) as lines:
+        admin.create(CONFIG_MAPS, config_map(namespace, "b"))
+        assert json.loads(next(lines))["object"]["metadata"]["name"] == "b"
+        assert injection.hits == 0
+        admin.delete(CONFIG_MAPS, "b", namespace)
+        with pytest.raises(Unavailable):
+            next(lines)
+        assert injection.hits == 1
+
+
 def test_a_watch_that_is_cut_goes_on_from_where_it_was(proxy, far, admin, namespace):
     with watching(far, namespace) as (_, events, lists):
         injection = proxy.inject(
