@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -199,8 +199,11 @@ def service_account() -> InlineKubeconfig:
 def _direct(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
     url = source.server or kubeconfig.server
     _refuse_clear_text(source.name, url)
-    with TemporaryDirectory(prefix="kubeconfig-") as folder:
-        tls = _tls(source.name, *_write_credentials(kubeconfig, Path(folder)))
+    # Comments may have other characters. Never empty: the system's CAs would be trusted then.
+    tls = _trust(source.name, text=kubeconfig.ca.decode("ascii", "backslashreplace"))
+    if kubeconfig.certificate:
+        with _file(kubeconfig.certificate) as certificate, _file(kubeconfig.key) as key:
+            _authenticate(source.name, tls, certificate, key)
     transport = _transport(url, tls, kubeconfig.tls_server_name, source.connections)
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
     return _Loaded(url, transport, lambda: token, source.files)
@@ -214,7 +217,9 @@ def _by_package(source: _Source, path: str, context: str | None) -> _Loaded:
         _use(source.name, lambda: _load_kubeconfig(configuration, path, context, folder))
         _refuse_unverified(source.name, configuration)
         used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-        tls = _tls(source.name, *used)
+        tls = _trust(source.name, file=configuration.ssl_ca_cert)
+        if configuration.cert_file:
+            _authenticate(source.name, tls, configuration.cert_file, configuration.key_file)
     files = [*source.files, *(file for file in used if file and not file.startswith(folder))]
     url = source.server or configuration.host
     if configuration.api_key or configuration.cert_file:
@@ -304,13 +309,13 @@ def _use(source: str, load: Callable[[], None]) -> None:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 
 
-def _write_credentials(kubeconfig: InlineKubeconfig, folder: Path) -> list[str | None]:
-    """Return the paths of CA, certificate and key in `folder`: OpenSSL reads only files."""
-    contents = {"ca": kubeconfig.ca, "certificate": kubeconfig.certificate, "key": kubeconfig.key}
-    for name, content in contents.items():
-        (folder / name).touch(mode=0o600)
-        (folder / name).write_bytes(content)
-    return [str(folder / name) if content else None for name, content in contents.items()]
+@contextmanager
+def _file(content: bytes) -> Iterator[str]:
+    """Yield the path of a private file with this content: OpenSSL reads keys from files only."""
+    with NamedTemporaryFile(prefix="kubeconfig-") as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 def _load_kubeconfig(
@@ -359,19 +364,28 @@ def _refuse_unverified(source: str, configuration: "Configuration") -> None:
         )
 
 
-def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
-    """Return the TLS context of all connections. Raises ConfigurationError for unusable files."""
-    what = "certificate-authority"
+def _trust(source: str, *, file: str | None = None, text: str | None = None) -> ssl.SSLContext:
+    """Return the TLS context of all connections, which trusts this CA, by default the system's.
+
+    Raises ConfigurationError for an unusable CA.
+    """
     try:
-        tls = ssl.create_default_context(cafile=ca)
-        tls.set_alpn_protocols(["http/1.1"])
-        what = "client-certificate"
-        if certificate:
-            # A password, so that OpenSSL does not ask for one on the terminal.
-            tls.load_cert_chain(certificate, key, password="")
+        tls = ssl.create_default_context(cafile=file, cadata=text)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{source}: cannot use its {what}: {error}") from error
+        raise ConfigurationError(
+            f"{source}: cannot use its certificate-authority: {error}"
+        ) from error
+    tls.set_alpn_protocols(["http/1.1"])
     return tls
+
+
+def _authenticate(source: str, tls: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    """Present this certificate on all connections. Raises ConfigurationError for unusable files."""
+    try:
+        # A password, so that OpenSSL does not ask for one on the terminal.
+        tls.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{source}: cannot use its client-certificate: {error}") from error
 
 
 @contextmanager

@@ -242,16 +242,16 @@ def test_a_tenants_credential_is_in_private_files_and_only_while_it_is_loaded(
     environment, monkeypatch, folder
 ):
     content = environment.user_kubeconfig("someone", ["system:masters"]).read_bytes()
-    kubeconfig, seen, tls = read_kubeconfig(content), [], generic.kube.kubeconfig._tls
+    kubeconfig, seen, load = read_kubeconfig(content), [], generic.kube.kubeconfig._authenticate
 
     def look(*arguments):
         seen.extend(stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*"))
-        return tls(*arguments)
+        return load(*arguments)
 
-    monkeypatch.setattr(generic.kube.kubeconfig, "_tls", look)
+    monkeypatch.setattr(generic.kube.kubeconfig, "_authenticate", look)
     client = connect(kubeconfig)
     assert client.get(NAMESPACES, "default")
-    assert sorted(set(seen)) == [0o600, 0o700]
+    assert seen == [0o600, 0o600], "certificate and key"
     assert list(folder.iterdir()) == []
 
 
@@ -262,6 +262,18 @@ def test_a_refused_token_of_a_tenant_is_read_again_and_nothing_stays(environment
         with pytest.raises(Unauthorized):
             client.get(NAMESPACES, "default")
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("ca", [b"\xff", b"# none", b"-----BEGIN CERTIFICATE-----"])
+def test_a_ca_that_cannot_be_read_is_refused_and_the_systems_are_not_trusted_instead(ca):
+    with pytest.raises(ConfigurationError, match="cannot use its certificate-authority"):
+        connect(InlineKubeconfig("https://a.example", ca, token="t"))
+
+
+def test_comments_of_a_ca_may_have_any_characters(environment):
+    found = read_kubeconfig(environment.kubeconfig.read_bytes())
+    commented = attrs.evolve(found, ca="# Schlüssel\n".encode() + found.ca)
+    assert connect(commented).get(NAMESPACES, "default")
 
 
 def test_a_tls_server_name_is_the_one_that_is_verified(environment):
