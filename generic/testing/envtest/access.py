@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from generic.kube.client import connect
+from generic.kube.client import HttpClient, connect
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 
 REQUEST_SECONDS = 10.0
@@ -86,11 +86,14 @@ class Access:
         self.kubeconfig.touch(mode=0o600, exist_ok=False)
         self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
 
+    def connect(self) -> HttpClient:
+        """Return a client for the administrator, whose requests take at most REQUEST_SECONDS."""
+        return connect(self.kubeconfig, connections=1).within(REQUEST_SECONDS)
+
     def request(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request as the administrator, with JSON if there is a body. Raises ApiError."""
         content = None if body is None else json.dumps(body).encode()
-        client = connect(self.kubeconfig, connections=1).within(REQUEST_SECONDS)
-        return client.send(method, path, body=content)
+        return self.connect().send(method, path, body=content)
 
     def _kubeconfig(self, **credential: Any) -> bytes:
         ca = self.ca_file.read_bytes()

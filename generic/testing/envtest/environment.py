@@ -13,12 +13,14 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from attrs import field, frozen
 
 from actuator.errors import ApiError
+from generic.kube.client import HttpClient
 from generic.library.programs.cache import Progress
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Process, ProcessGroup, kill, stop, tail
@@ -149,7 +151,8 @@ class Environment(Access):
             port = running.port.getsockname()[1]
             self._run(server, apiserver_command(running.binaries, port))
         if server is Server.APISERVER or self._is_running(Server.APISERVER):
-            self._await(Server.APISERVER, APISERVER_SECONDS, self._is_ready)
+            client = self.connect()  # once for all looks
+            self._await(Server.APISERVER, APISERVER_SECONDS, partial(_is_ready, client))
 
     @property
     def _started(self) -> _Running:
@@ -180,13 +183,6 @@ class Environment(Access):
                 raise self._failure(name, f"was not ready within {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
 
-    def _is_ready(self) -> bool:
-        try:
-            self.request("GET", "/readyz")
-        except ApiError:
-            return False
-        return True
-
     def _failure(self, name: str, what: str) -> EnvtestError:
         """Copy the logs to a folder that outlives the environment; return the error naming it."""
         kept = Path(f"{self.directory}-logs")
@@ -196,3 +192,11 @@ class Environment(Access):
 
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
+
+
+def _is_ready(client: HttpClient) -> bool:
+    try:
+        client.send("GET", "/readyz")
+    except ApiError:
+        return False
+    return True
