@@ -10,6 +10,7 @@ from functools import partial
 from actuator.errors import ActuatorError
 from actuator.meta import Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.library.lookup import find
 from generic.testing.garden import order
 from generic.testing.garden.cleanup import OWN
 from generic.testing.garden.gardenlet import Garden, Shoot, create_missing
@@ -217,8 +218,8 @@ class Flow:
 
     def _namespace_left(self) -> list[str]:
         name = self._shoot.technical_id
-        found = self._client.list(NAMESPACES, label_selector=f"kubernetes.io/metadata.name={name}")
-        return [f"Namespace {name} is still there" for _ in found]
+        found = find(self._client, NAMESPACES, name)
+        return [f"Namespace {name} is still there"] if found else []
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
         limit = min(seconds, self._patience)
