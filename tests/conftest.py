@@ -10,7 +10,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -62,7 +61,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-COLLECTIONS = (20_000, 10, 100)
+COLLECTIONS = (100_000, 10, 100)
 """Thresholds of the garbage collector. Python 3.11's own first one, 700 new objects, is soon
 reached, and a collection of all objects takes a fifth of a second."""
 
@@ -198,7 +197,9 @@ def borrowed(clusters, monkeypatch) -> None:
 
 
 @pytest.fixture
-def command(capsys, borrowed) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+def command(
+    capsys, borrowed, tmp_path_factory
+) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
     before, root = signal.getsignal(signal.SIGTERM), logging.getLogger()
     handlers, level, loaded = list(root.handlers), root.level, set(sys.modules)
@@ -217,7 +218,7 @@ def command(capsys, borrowed) -> Iterator[Callable[..., subprocess.CompletedProc
     root.setLevel(level)
     for name in sys.modules.keys() - loaded:  # modules of a project that the test wrote
         file = getattr(sys.modules[name], "__file__", None)
-        if file and Path(file).is_relative_to(tempfile.gettempdir()):
+        if file and Path(file).is_relative_to(tmp_path_factory.getbasetemp()):
             del sys.modules[name]
 
 
