@@ -127,6 +127,8 @@ def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     left = b"".join(text.translate(_BRACES, _NO_BRACKETS).split(b'"')[::2])  # outside of strings
+    if b"{" * (limit + 1) in left:  # too many levels begin in a row: one look is sufficient
+        return True
     for _ in range(limit):
         left = left.replace(b"{}", b"")  # the innermost level
         if not left:
