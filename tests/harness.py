@@ -107,7 +107,7 @@ def samples(manager: Manager, metric: str) -> dict[str, float]:
     """Of one metric: the value by the last of its labels."""
     return {
         tuple(sample.labels.values())[-1]: sample.value
-        for family in manager.metrics.registry.collect()
+        for family in manager.metrics.registry.restricted_registry([metric]).collect()
         for sample in family.samples
         if sample.name == metric
     }
