@@ -343,6 +343,9 @@ class Kind:
     """Whether the kind supports migrate and restore."""
     has_operation_annotation: bool = True
     """Whether Gardener's operation annotation triggers work; else each change of the spec."""
+    outcomes_are_watched: bool = False
+    """Whether gardenlet watches for an outcome instead of polling: it misses one that is written
+    while the operation annotation is on the object (Gardener, `pkg/controllerutils/predicate`)."""
     ready: ReadyReasons | None = None
     """Set for kinds that report a condition Ready instead of lastOperation and lastError."""
 

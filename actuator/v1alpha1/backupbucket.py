@@ -32,6 +32,7 @@ class BackupBucket(Object):
         skips_failed_shoot=False,
         force_from=ForceSource.NONE,
         migratable=False,
+        outcomes_are_watched=True,
         columns=(TYPE, REGION, STATE, AGE),
     )
 

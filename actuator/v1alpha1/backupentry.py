@@ -27,6 +27,7 @@ class BackupEntry(Object):
         cluster=ClusterNeed.NEVER,
         skips_failed_shoot=False,
         force_from=ForceSource.NONE,
+        outcomes_are_watched=True,
         columns=(TYPE, REGION, Column("Bucket", ".spec.bucketName"), STATE, AGE),
     )
 

@@ -57,6 +57,7 @@ class Bastion(Object):
         skips_failed_shoot=False,
         force_from=ForceSource.OBJECT_LITERAL,
         migratable=False,
+        outcomes_are_watched=True,
         columns=(
             Column("IP", ".status.ingress.ip"),
             Column("Hostname", ".status.ingress.hostname"),

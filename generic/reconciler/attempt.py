@@ -1,13 +1,8 @@
 """Attempt: every write to an object during one attempt at an operation.
 
 An undisturbed life takes three requests: one patch that adds the finalizer and removes a
-`reconcile` annotation, one status, one patch that removes the finalizer.
-
-No request is lost. The operation annotation is removed only while the status is not Succeeded (so
-that a crash starts over), or after success; each removal tests operation, timestamp and generation
-as of the start, so that a newer request survives it. Without a timestamp, a repeated request cannot
-be distinguished from the old one; then Processing is published and the annotation removed before
-the call.
+`reconcile` annotation, one status, one patch that removes the finalizer. Not here: the rules by
+which no request is lost (`annotation`).
 """
 
 import re
@@ -32,6 +27,7 @@ from generic.kube.patches import escape, remove, test
 from generic.kube.store import Entry
 from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler import status
+from generic.reconciler.annotation import Removal, removal
 from generic.reconciler.blocked import blocking
 from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
@@ -83,7 +79,8 @@ class Attempt:
         self._changed: Raw = {}  # by the actuator, as plain JSON
         self.unwritable: StatusUnwritable | None = None
         """The error in the status that the actuator left; None if it can be written."""
-        self._request_is_off = False
+        self._is_published = False
+        self._removal = removal(kind, operation, entry.header)
 
     @property
     def doing(self) -> str:
@@ -99,31 +96,38 @@ class Attempt:
         return self._obj
 
     def guard(self, cls: type[Object]) -> None:
-        """Add our finalizer, and remove the operation annotation where no request can be lost.
+        """Add our finalizer if the operation needs it, and remove the annotation if it must be off.
 
         An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
         Raises DecodeError, Stale, ObjectGone, or ApiError.
         """
         header = self.entry.header
-        asked = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
-        repeatable = TIMESTAMP in self.start.annotations
-        if asked and header.succeeded and not repeatable:
-            self.publish()
         patch: list[Raw] = []
-        if self._kind.finalizer not in header.finalizers:
+        if self.operation.guards and self._kind.finalizer not in header.finalizers:
             decode_json(cls, self.entry.raw)
             patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
-        if asked and not (header.succeeded and repeatable):
+        self._pick_up(patch)
+
+    def _pick_up(self, patch: list[Raw]) -> None:
+        """Apply a patch of metadata, together with the removal of the annotation if it is due."""
+        is_due = self._removal in (Removal.BEFORE, Removal.PUBLISHED)
+        if self._removal is Removal.PUBLISHED:
+            self.publish()
+        if is_due:
             patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
-            self._request_is_off = True
         if patch:
             self.entry = self._writer.patch(self.request, self.uid, patch)
+        if is_due:
+            self._removal = Removal.NEVER
 
     def publish(self) -> None:
-        """Write the state Processing. Raises ObjectGone or ApiError.
+        """Write the state Processing, once. Raises ObjectGone or ApiError.
 
         A kind that reports by conditions keeps its current condition, if it has one.
         """
+        if self._is_published:
+            return
+        self._is_published = True
         shown = any(type == status.READY for type, _ in self.entry.header.conditions)
         if self._kind.ready is None or not shown:
             self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
@@ -185,6 +189,9 @@ class Attempt:
         A status that the API server refuses is reduced until it is accepted: first without the
         actuator's changes and with a shorter text, then also without DeletionBlocked.
         """
+        if self._kind.outcomes_are_watched:
+            with suppress(ApiError, Stale):  # the error matters more than who sees it first
+                self._pick_up([])
         short = replace(failure, text=shorten(failure.text, _SHORT))
         if failure.blocked is not None:
             reason, message = failure.blocked
@@ -206,8 +213,7 @@ class Attempt:
 
     def settle(self) -> None:
         """Remove the operation annotation after success; a newer request stays and runs again."""
-        wanted = "restore" if self.operation is Operation.RESTORE else "reconcile"
-        if self._request_is_off or not self._asks_for(wanted):
+        if self._removal is not Removal.AFTER:
             return
         patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
         try:
@@ -230,13 +236,10 @@ class Attempt:
             ours, deleting = [self._kind.finalizer], header.deletion_timestamp is not None
             patch = finalizers.take_off(ours, self.uid, header.finalizers, deleting=deleting)
         same_request = requested(header) == requested(self.start)
-        if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
+        if self._removal is Removal.AFTER and same_request:
             uid = [test("/metadata/uid", self.uid)]
             patch = [*(patch or uid), *self._take_request_off(header.generation)]
         return patch
-
-    def _asks_for(self, operation: str) -> bool:
-        return self.start.annotations.get(OPERATION) == operation
 
     def _take_request_off(self, generation: int | None = None) -> list[Raw]:
         operation, timestamp = requested(self.start)

@@ -170,9 +170,12 @@ def _choose(
     last = header.last_operation[0] if header.last_operation else ""
     restoring = requested == "restore"
     if kind.migratable:
-        if requested == "migrate":
+        migrating = last == LastOperationType.MIGRATE and not restoring
+        # Its annotation is removed before the call, and a deletion must not overtake it.
+        picked_up = migrating and kind.outcomes_are_watched and not header.succeeded
+        if requested == "migrate" or picked_up:
             return Operation.MIGRATE
-        if last == LastOperationType.MIGRATE and header.succeeded and not restoring:
+        if migrating and header.succeeded:
             return Operation.RELEASE if deleting and ours else Nothing.MIGRATED
     if deleting:
         if not ours:

@@ -32,6 +32,7 @@ from generic.kube.remote import Remote
 from generic.kube.store import Entry
 from generic.kube.timers import Timers
 from generic.kube.writer import ObjectGone, Writer
+from generic.reconciler.annotation import asks_for_more
 from generic.reconciler.attempt import Attempt, StatusUnwritable
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.escalation import Escalation
@@ -148,8 +149,9 @@ class Reconciler:
     def _perform(self, attempt: Attempt, report: Reporter) -> Result:
         """Guard, call, report, release."""
         operation, track = attempt.operation, attempt.track
-        if operation.guards:
+        if operation.reports:
             attempt.guard(self._cls)
+        if operation.guards:
             track.releasing = False
         if self._d.processing_after is None and operation.calls:
             attempt.publish()
@@ -170,6 +172,8 @@ class Reconciler:
         elif result.requeue_after is None or operation is not Operation.RESTORE:
             attempt.settle()
         report.succeeded(operation)
+        if asks_for_more(self._kind, operation, attempt.start):
+            return Again(0)
         return Done() if result.requeue_after is None else Again(result.requeue_after)
 
     def _call(self, attempt: Attempt, report: Reporter) -> CallResult:
