@@ -31,6 +31,7 @@ from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
 from generic.kube.transport import Response
+from generic.kube.warning_headers import Warnings
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +108,7 @@ class HttpClient:
         self._access = access
         self._is_trusted = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
+        self._warnings = Warnings()
         self._gate: Callable[[], None] = lambda: None
         self._seconds: Callable[[], float] = lambda: inf
         self._accept, self._accept_stream = JSON, JSON
@@ -229,6 +231,8 @@ class HttpClient:
         data = self._body(response, method, path, limit)
         if response.status >= 300:
             raise _error(method, path, response.status, data, response.headers)
+        if method != "GET" and self._is_trusted and (told := response.headers.get("warning")):
+            self._warnings.log(path, told)
         return data
 
     @contextmanager
