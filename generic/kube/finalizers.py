@@ -22,6 +22,7 @@ from actuator.errors import Invalid, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from actuator.qualified import require_qualified
+from generic.kube.dropped import CHANGED, NotStored
 from generic.kube.patches import add, remove, replace, test, tests_hold
 
 __all__ = ["Stale", "finalizer", "patch_tested", "put_on", "take_off"]
@@ -84,10 +85,11 @@ def patch_tested(
     """Apply a JSON patch, and distinguish a failed test from a rejection.
 
     Raises Stale if a test no longer holds, NotFound if the object is deleted or replaced by another
-    of its name, and Invalid if all tests hold and the API server still rejected the patch.
+    of its name, Invalid if all tests hold and the API server still rejected the patch, NotStored if
+    it did not keep a finalizer that the patch adds.
     """
     try:
-        return client.patch(resource, name, namespace, patch, subresource=subresource)
+        answer = client.patch(resource, name, namespace, patch, subresource=subresource)
     except Invalid:
         fresh = client.get(resource, name, namespace)
         uid = fresh["metadata"]["uid"]
@@ -98,6 +100,11 @@ def patch_tested(
         if tests_hold(patch, fresh):
             raise
         raise Stale(f"{resource} {namespace}/{name} was modified concurrently", fresh) from None
+    path, kept = "/metadata/finalizers", answer["metadata"].get("finalizers") or ()
+    added = [op["value"] for op in patch if (op["op"], op["path"]) == ("add", path)]
+    if any(one not in kept for finalizers in added for one in finalizers):
+        raise NotStored(resource, [f"metadata.finalizers{CHANGED}"])
+    return answer
 
 
 def finalizer(
