@@ -287,7 +287,10 @@ class Context(Protocol):
         """Write a Kubernetes event about the object; a failure is only logged."""
 
     def save(self, obj: Object) -> None:
-        """Write the status of `obj` before the call returns (an id, before the next step)."""
+        """Write the status of `obj` before the call returns (an id, before the next step).
+
+        Raises ApiError if the API server does not store all of it, as with an older CRD.
+        """
 
     def secret(self, name: str, namespace: str) -> Raw:
         """Return a Secret that the object needs, such as its credentials.

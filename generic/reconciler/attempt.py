@@ -9,17 +9,19 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
 
 from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
-from actuator.interface import Clock
+from actuator.interface import Clock, resource_of
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from actuator.tolerance import decode_tolerantly
 from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
+from generic.kube.dropped import NotStored, lost
 from generic.kube.errorinfo import describe, shorten
 from generic.kube.finalizers import Stale
 from generic.kube.headers import DELETION_BLOCKED, Header
@@ -37,6 +39,8 @@ _ROUNDS = 10  # of reading and patching again, before the queue's backoff applie
 _MAX_STATUS = 2**20
 """Maximum bytes of JSON of one status field: etcd accepts 1.5 MiB for a whole object."""
 _TOO_LARGE = re.compile("too large|larger than max")
+_OPTIONAL = re.compile(r"status\.conditions\[\d+\]\.(lastUpdateTime|codes)")
+"""Fields that the conditions of Kubernetes lack, and so of CRDs that are not ours."""
 _SHORT = 1024
 """Maximum bytes of an error's text in a status after the API server refused a longer one."""
 
@@ -79,6 +83,8 @@ class Attempt:
         self._changed: Raw = {}  # by the actuator, as plain JSON
         self.unwritable: StatusUnwritable | None = None
         """The error in the status that the actuator left; None if it can be written."""
+        self.not_stored: NotStored | None = None
+        """The error for fields that the API server did not store, also for those of ours."""
         self._is_published = False
         self._removal = removal(kind, operation, entry.header)
 
@@ -162,17 +168,23 @@ class Attempt:
             self.unwritable = StatusUnwritable("status", describe(error))
 
     def save(self) -> None:
-        """Write what the actuator changed so far into the status."""
+        """Write what the actuator changed so far into the status.
+
+        Raises NotStored while it is not stored: nothing is created whose id would be lost.
+        """
         self.capture()
         changed = self._checked()
         if changed:
-            self._write_status(changed, status.patch)
+            self._write_status(changed, lambda _raw, fields: fields)
             self._before = {**self._before, **changed}
 
     def succeed(self) -> None:
-        """Write the state Succeeded. Raises StatusUnwritable."""
+        """Write the state Succeeded. Raises StatusUnwritable or NotStored."""
         text = f"Successfully finished {self.doing}"
+        if self.track.loses_fields:  # no success may be visible before they are stored
+            self._show_changed(LastOperationState.PROCESSING, _sentence(self.doing))
         self._show_changed(LastOperationState.SUCCEEDED, text)
+        self.track.loses_fields = False
 
     def _show_changed(self, state: LastOperationState, text: str) -> None:
         changed = self._checked()
@@ -201,6 +213,8 @@ class Attempt:
             text = shorten(f"Error {self.doing}: {less.text}")
             try:
                 self._show(LastOperationState.ERROR, text, changed, less)
+                return
+            except NotStored:  # the error itself is written
                 return
             except ApiError as error:
                 if less is bare or not is_refused(error):
@@ -261,7 +275,7 @@ class Attempt:
     ) -> None:
         """Write the state of this attempt, as lastOperation or as the condition of the kind."""
 
-        def build(raw: Raw, changed: Raw) -> list[Raw]:
+        def build(raw: Raw, changed: Raw) -> Raw:
             now = format_time(self._clock.now())
             report = status.Report(
                 type=self._type,
@@ -277,16 +291,32 @@ class Attempt:
 
         self._write_status(changed, build)
 
-    def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
-        """Write the patch that `build` returns for the current object and the changes."""
+    def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], Raw]) -> None:
+        """Write the fields that `build` returns for the current object and the changes.
+
+        Raises NotStored if the API server did not store one of the changes.
+        """
+        sent: Raw = {}
 
         def patch() -> list[Raw]:
+            nonlocal sent
             raw = read_json(self.entry.raw)
-            return build(raw, status.onto(raw, changed, self._before))
+            sent = build(raw, status.onto(raw, changed, self._before))
+            return status.patch(raw, sent)
 
         with self._lock:
             self._refresh()  # other clients may have written meanwhile
             self._patch(patch, subresource="status")
+            stored = read_json(self.entry.raw).get("status")
+        dropped: dict[str, list[str]] = {}
+        for name, value in sent.items():
+            paths = lost({name: value}, stored, "status")
+            dropped[name] = [path for path in paths if not _OPTIONAL.fullmatch(path)]
+        if paths_of_all := [*chain(*dropped.values())]:
+            self.not_stored = NotStored(resource_of(self._kind), paths_of_all)
+        if paths_of_actuator := [*chain(*(dropped[name] for name in changed))]:
+            self.track.loses_fields = True
+            raise NotStored(resource_of(self._kind), paths_of_actuator)
 
     def _patch(self, build: Callable[[], list[Raw]], subresource: str = "") -> None:
         """Write the patch, unless it is empty; if the object changed, build it again."""

@@ -25,6 +25,7 @@ from actuator.interface import Result as CallResult
 from generic.controller.controller import Again, Done, Result, WorkerReplaced
 from generic.controller.metrics import Outcome as Deletion
 from generic.kube.clusters import Clusters
+from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.finalizers import Stale
 from generic.kube.headers import Header, Request
@@ -124,6 +125,9 @@ class Reconciler:
                 raise
             except Exception as error:  # also objects that cannot be read or written
                 return self._handle(error, attempt, failures + 1, report)
+            finally:
+                if attempt.not_stored is not None:
+                    report.status_not_written(attempt.not_stored)
         finally:
             self._tracks.settle(track)
 
@@ -245,7 +249,7 @@ class Reconciler:
         if isinstance(failure, Waiting):
             try:
                 attempt.wait(failure.text)
-            except StatusUnwritable as unwritable:
+            except (StatusUnwritable, NotStored) as unwritable:
                 return self._fail(attempt, read_error(unwritable), failures, report)
             except (ApiError, Stale) as refused:
                 report.status_not_written(refused)

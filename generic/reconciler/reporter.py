@@ -16,6 +16,7 @@ from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic.controller import logs
 from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
+from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import ErrorInfo, describe, place
 from generic.kube.events import About, EventRecorder
 from generic.reconciler.attempt import is_refused
@@ -130,10 +131,10 @@ class Reporter(Struct, frozen=True, dict=True):
         self.sinks.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
-        """Report a status that was not written; if the API server refused it, also as an event."""
+        """Report a status that was not written; if refused or stored in part, also as an event."""
         text = describe(error)
         self.log.warning("status update failed", extra={"fields": {"error": text}})
-        if is_refused(error):
+        if is_refused(error) or isinstance(error, NotStored):
             self.sinks.metrics.status_not_written()
             self.event(STATUS_NOT_WRITTEN, text, warning=True)
 

@@ -60,13 +60,13 @@ class Report(Struct, frozen=True, kw_only=True):
         return self.state is not LastOperationState.PROCESSING
 
 
-def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
-    """Return the patch for the report; `changed` has the actuator's changes."""
+def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> Raw:
+    """Return the fields for the report; `changed` has the actuator's changes."""
     if ready is None:
-        return patch(obj, {**changed, **_last_operation(report)})
+        return {**changed, **_last_operation(report)}
     shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
     observed = {"observedGeneration": report.generation} if report.is_final else {}
-    return patch(obj, {**shown, **observed})
+    return {**shown, **observed}
 
 
 def _last_operation(report: Report) -> Raw:

@@ -71,6 +71,8 @@ class Track(Struct, eq=False):
     budget: Budget | None = None
     """Set while the object is under forced deletion."""
     gave_up: bool = False
+    loses_fields: bool = False
+    """Whether the API server did not store a field that the actuator set in the status."""
     releasing: bool = False
     """Whether this process may have removed the finalizer, or has handled its removal."""
     cleaned_up: CleanedUp | None = None

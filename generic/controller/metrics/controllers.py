@@ -56,7 +56,7 @@ class ControllerMetrics:
         self._name, self._families, self._types = name, families, Bounded()
 
     def status_not_written(self) -> None:
-        """Count a status that the API server refused."""
+        """Count a status that the API server refused, or stored in part."""
         self._families.unwritten.labels(self._name).inc()
 
     def stripped(self, resource: str) -> None:
@@ -189,7 +189,7 @@ class ControllerFamilies:
         )
         self.unwritten = new.counter(
             "actuator_status_writes_refused_total",
-            "Total number of statuses that the API server refused, even reduced to the error.",
+            "Total number of statuses that the API server refused, or stored in part.",
         )
         self.orphaned = new.counter(
             "actuator_orphaned_resources_reported_total",

@@ -59,7 +59,7 @@ def explain(
     standing = stand(served, obj, around, now)
     told = warnings(reader, standing.subject)
     refused = tuple(
-        f"the API server refuses the patches of the extension: {one.message}"
+        f"the API server does not store the status as the extension sends it: {one.message}"
         for one in told
         if one.reason == STATUS_NOT_WRITTEN
     )

@@ -30,7 +30,8 @@ def shown(before, state, text, changed=None, failure=None, type=TYPE, ready=None
     report = status.Report(
         type=type, state=state, text=text, now=NOW, generation=3, failure=failure
     )
-    return applied(status.reported(obj(before), changed or {}, report, ready), obj(before))
+    fields = status.reported(obj(before), changed or {}, report, ready)
+    return applied(status.patch(obj(before), fields), obj(before))
 
 
 def applied(patch, to):
