@@ -13,6 +13,7 @@ from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, ConfigurationError, DecodeError, Invalid, NotFound
 from actuator.interface import Actuator, Client
 from actuator.meta import Kind, Raw, format_time
+from generic.kube.dropped import require_stored
 from generic.kube.patches import add, test
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanState, OrphanStatus
 
@@ -74,11 +75,12 @@ def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
         add("/status", encode(status)),
     ]
     try:
-        client.patch(ORPHANS, name, "", patch, subresource="status")
+        answer = client.patch(ORPHANS, name, "", patch, subresource="status")
     except NotFound as error:
         raise ActuatorError(f"Orphan {name} was deleted concurrently") from error
     except Invalid as error:
         raise ActuatorError(f"Orphan {name} was modified concurrently; retry") from error
+    require_stored(ORPHANS, encode(status), answer.get("status"), "status")
 
 
 def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing: bool) -> bool:

@@ -5,6 +5,7 @@ no Orphan can hold must not prevent the end of a force deletion.
 """
 
 import json
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Actuator, Client, ExternalResource, innermost
-from actuator.meta import Object, ObjectMeta, Raw, format_time
+from actuator.meta import Object, ObjectMeta, Raw, format_time, value_at
 from actuator.tolerance import decode_tolerantly
+from generic.kube.dropped import NotStored, lost, require_stored
 from generic.kube.errorinfo import describe
 from generic.reconciler.orphans.kind import (
     KIND_LABEL,
@@ -32,6 +34,10 @@ UNKNOWN = ExternalResource(type="unknown")
 
 MESSAGE_LENGTH = 1000
 """Maximum length of a message in characters."""
+NOT_STORED = "The CRD of Orphan lacks these fields:"
+"""Precedes values in the message of an Orphan."""
+_OF_ATTEMPT = ("message", "reason", "recordedAt")
+"""Fields that differ in a repeat."""
 _MAX_RESOURCES = 100
 """Maximum resources of one object: each is a request, and force deletions have a budget."""
 _MAX_TEXT = 16 * 1024
@@ -66,20 +72,38 @@ def record(
             recorded_at=format_time(now),
         ),
     )
+    sent = encode(orphan)
     try:
-        client.create(ORPHANS, encode(orphan))
+        stored = client.create(ORPHANS, sent)
     except AlreadyExists:  # an earlier attempt whose answer was lost, or that ended later
-        pass
+        # An empty patch reads it: a manager has no permission to get Orphans.
+        stored = client.patch(ORPHANS, orphan.metadata.name, "", {}, subresource="status")
+    _keep_in_message(client, sent, stored)
     return orphan
+
+
+def _keep_in_message(client: Client, sent: Raw, stored: Raw) -> None:
+    """Write the values that the Orphan lacks into its message. Raises NotStored, ApiError."""
+    wanted = {name: value for name, value in sent["spec"].items() if name not in _OF_ATTEMPT}
+    found: Raw = stored.get("spec") or {}
+    lacking = {name: value for name, value in wanted.items() if [*lost(value, found.get(name), "")]}
+    values = f"{NOT_STORED} {json.dumps(lacking, ensure_ascii=False)}"
+    before: str = found.get("message") or ""
+    if not lacking or values in before:
+        return
+    message = f"{values}; {before}" if before else values
+    answer = client.patch(ORPHANS, sent["metadata"]["name"], "", {"spec": {"message": message}})
+    if value_at(answer, "spec", "message") != message:
+        raise NotStored(ORPHANS, [f"spec.{name}" for name in (*lacking, "message")])
 
 
 def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
     """Set the Orphan's state to Gone, after we removed the resource. Raises ApiError."""
     status = {"state": OrphanState.GONE.value, "verifiedAt": format_time(now)}
-    try:
-        client.patch(ORPHANS, orphan.metadata.name, "", {"status": status}, subresource="status")
-    except NotFound:
-        pass
+    name, patch = orphan.metadata.name, {"status": status}
+    with suppress(NotFound):
+        answer = client.patch(ORPHANS, name, "", patch, subresource="status")
+        require_stored(ORPHANS, status, answer.get("status"), "status")
 
 
 def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResource], str]:

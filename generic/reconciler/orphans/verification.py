@@ -13,7 +13,7 @@ from actuator.errors import ActuatorError
 from actuator.interface import Client, Clock
 from actuator.meta import format_time
 from generic.kube.errorinfo import describe
-from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
+from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus, orphan_name
 from generic.reconciler.orphans.ledger import Serving, serving, write_status
 
 
@@ -63,6 +63,10 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
 def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
     """Whether it exists. Raises ActuatorError without an actuator, or the actuator's error."""
     let_go = orphan.spec.object
+    if orphan.metadata.name != orphan_name(let_go.uid, orphan.spec.resource):
+        raise ActuatorError(
+            "fields of this Orphan were not stored; look for the resource in its message, close it"
+        )
     found = serving(added, let_go)
     if found is None:
         what = f"{let_go.kind} of type {let_go.type}" if let_go.type else let_go.kind
