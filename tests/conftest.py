@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
-import logging
 import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,8 +18,10 @@ from typing import Any
 import builders
 import pytest
 from borrowing import Clusters
+from commanding import run_command
 from harness import Script, Seed, running
 from hypothesis import HealthCheck, settings
+from isolation import unchanged
 from restless import RESTLESS, busy_for, stacks
 from spreading import spread
 
@@ -35,7 +35,6 @@ from generic.manager.rbac import grant, manifests
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import ORPHANS, SHOOT_LABEL
 from generic.testing.seed import install
-from generic.tools.cli.main import main
 
 # For the servers of embedded clusters, which take most of the CPU: fewer garbage collections, and
 # no threads that wait for each other.
@@ -96,6 +95,20 @@ def nothing_goes_on() -> Iterator[None]:
     of all requests of the suite. A thread that hangs, as in many tests, costs nothing."""
     yield
     assert busy_for(0.5) < RESTLESS, f"a test left a thread that goes on:\n{stacks()}"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def process_of_a_module_is_unchanged() -> Iterator[None]:
+    """By the fixtures of a module."""
+    with unchanged():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def process_of_a_test_is_unchanged() -> Iterator[None]:
+    """By a test and its fixtures."""
+    with unchanged():
+        yield
 
 
 @cache
@@ -197,29 +210,9 @@ def borrowed(clusters, monkeypatch) -> None:
 
 
 @pytest.fixture
-def command(
-    capsys, borrowed, tmp_path_factory
-) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
-    """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
-    before, root = signal.getsignal(signal.SIGTERM), logging.getLogger()
-    handlers, level, loaded = list(root.handlers), root.level, set(sys.modules)
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        texts, code = [str(argument) for argument in arguments], 0
-        try:
-            main(texts)
-        except SystemExit as end:
-            code = end.code
-        return subprocess.CompletedProcess(texts, code, *capsys.readouterr())
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name in sys.modules.keys() - loaded:  # modules of a project that the test wrote
-        file = getattr(sys.modules[name], "__file__", None)
-        if file and Path(file).is_relative_to(tmp_path_factory.getbasetemp()):
-            del sys.modules[name]
+def command(borrowed) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `actuator` in this process, and checks its exit status, which is 0 unless given."""
+    return run_command
 
 
 @pytest.fixture

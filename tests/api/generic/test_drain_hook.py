@@ -14,7 +14,6 @@ from actuator.errors import NotFound
 from actuator.meta import format_time
 from generic.kube.clock import SystemClock
 from generic.library.charts import find_helm
-from generic.tools.cli.chart import chart
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 JOBS = Resource("batch/v1", "jobs")
@@ -36,14 +35,13 @@ def helm():
 
 
 @pytest.fixture
-def written(tmp_path, monkeypatch, namespace):
+def written(command, tmp_path, monkeypatch, namespace):
     """The folder of an extension's chart, for the type named like the namespace."""
     module = f"hooked_{namespace.replace('-', '_')}"
     (tmp_path / f"{module}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    command = [f"{module}:Network", "--type", namespace, "--output", "out", "--name", "mine"]
-    chart.main(command, standalone_mode=False)
+    flags = ("--type", namespace, "--output", "out", "--name", "mine")
+    command("chart", f"{module}:Network", *flags)
     return tmp_path / "out" / "mine"
 
 

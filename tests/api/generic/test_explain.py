@@ -23,7 +23,6 @@ from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
 from generic.testing.seed import install_crds
-from generic.tools.cli.main import main
 from generic.tools.explain import explain, overview
 
 NOW = SystemClock().now
@@ -101,16 +100,12 @@ def about(seed):
 
 
 @pytest.fixture
-def run(environment, capsys):
-    """Runs the command; returns exit status, what it printed, and what it complained about."""
+def run(environment, command):
+    """Runs the command; returns what it wrote to stdout and to stderr."""
 
-    def runner(*arguments, kubeconfig=None):
-        status = 0
-        try:
-            main(["explain", "--kubeconfig", str(kubeconfig or environment.kubeconfig), *arguments])
-        except SystemExit as end:
-            status = end.code or 0
-        return status, *capsys.readouterr()
+    def runner(*arguments, kubeconfig=environment.kubeconfig, status=0):
+        done = command("explain", "--kubeconfig", kubeconfig, *arguments, status=status)
+        return done.stdout, done.stderr
 
     return runner
 
@@ -413,7 +408,7 @@ def test_what_explain_may_not_read_is_said_and_the_rest_is_explained(environment
     with somebody(environment, admin, only) as kubeconfig:
         client = connect(kubeconfig)
         found = eventually(lambda: _try(client, seed))
-        status, printed, _ = run(target, kubeconfig=kubeconfig)
+        printed, _ = run(target, kubeconfig=kubeconfig)
     cannot = {(one.verb, one.resource) for one in found.unread}
     assert ("get", "clusters.extensions.gardener.cloud") in cannot
     assert ("get", "secrets") in cannot
@@ -423,7 +418,6 @@ def test_what_explain_may_not_read_is_said_and_the_rest_is_explained(environment
     assert found.standing.forcing.counts is None
     assert found.standing.decision.blocked
     assert found.standing.secret.exists is None
-    assert status == 0
     assert "cannot get secrets" in printed
 
 
@@ -437,8 +431,8 @@ def _try(client, seed):
 def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin, seed, run):
     make_deleting(seed)
     with somebody(environment, admin) as kubeconfig:
-        status, _, complaint = run(f"{seed.namespace}/infra/infra", kubeconfig=kubeconfig)
-    assert status == 1
+        where = f"{seed.namespace}/infra/infra"
+        _, complaint = run(where, kubeconfig=kubeconfig, status=1)
     assert "cannot get infrastructures.extensions.gardener.cloud" in complaint
     assert "forbidden (403)" in complaint
     assert "--resource=infrastructures.extensions.gardener.cloud" in complaint
@@ -446,8 +440,8 @@ def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin
 
 def test_a_namespace_of_which_nothing_may_be_read_is_an_error(environment, admin, seed, run):
     with somebody(environment, admin) as kubeconfig:
-        status, printed, complaint = run(seed.namespace, kubeconfig=kubeconfig)
-    assert (status, printed) == (1, "")
+        printed, complaint = run(seed.namespace, kubeconfig=kubeconfig, status=1)
+    assert printed == ""
     assert "kubectl create clusterrole actuator-explain --verb=get,list" in complaint
 
 
@@ -494,18 +488,16 @@ def test_a_namespace_that_cannot_end_says_what_remains(seed):
 def test_the_command_prints_a_page_a_table_and_json(seed, run):
     make_deleting(seed, provider_config={"password": "hunter2"})
     target = f"{seed.namespace}/infra/infra"
-    status, printed, _ = run(target)
-    assert status == 0
+    printed, _ = run(target)
     assert f"Infrastructure {seed.namespace}/infra" in printed
-    status, printed, _ = run(seed.namespace)
-    assert status == 0
+    printed, _ = run(seed.namespace)
     assert "Infrastructure" in printed
-    status, printed, _ = run(target, "-o", "json", "--extension", f"{__name__}:extension")
+    printed, _ = run(target, "-o", "json", "--extension", f"{__name__}:extension")
     told = json.loads(printed)
-    assert (status, told["version"]) == (0, 1)
+    assert told["version"] == 1
     assert told["standing"]["subject"]["name"] == "infra"
     assert told["removal"]["left_outside"] == [attrs.asdict(VPC)]
-    status, whole, _ = run(seed.namespace, "-o", "json")
+    whole, _ = run(seed.namespace, "-o", "json")
     assert [one["subject"]["name"] for one in json.loads(whole)["objects"]] == ["infra"]
     assert "hunter2" not in printed + whole
 
@@ -517,8 +509,7 @@ def test_contents_of_secrets_and_states_are_never_printed(seed, run):
     seed.patch({"status": {"state": {"key": "hunter2"}}}, subresource="status")
     for form in ("json", "table"):
         for target in (f"{seed.namespace}/Infrastructure/infra", seed.namespace):
-            status, printed, _ = run(target, "-o", form)
-            assert status == 0
+            printed, _ = run(target, "-o", form)
             assert "hunter2" not in printed
             assert "aHVudGVyMg" not in printed
 
@@ -543,8 +534,7 @@ def test_contents_of_secrets_and_states_are_never_printed(seed, run):
 )
 def test_what_cannot_be_explained_gets_one_sentence(seed, run, arguments, status, words):
     given = [text.replace("NS", seed.namespace) for text in arguments]
-    found, printed, complaint = run(*given)
-    assert found == status
+    printed, complaint = run(*given, status=status)
     assert words.replace("NS/m", f"{seed.namespace}/m") in complaint
     assert printed == ""
 
@@ -564,9 +554,9 @@ def test_a_kind_of_ones_own_is_explained_as_well(seed, run):
     seed.client.create(resource, manifest)
     seed.client.delete(resource, "m", seed.namespace)
     own = ["--kind", "extensions.local.mounts:Mount", "-o", "json"]
-    status, printed, complaint = run(f"{seed.namespace}/{kind.name}/m", *own)
+    printed, complaint = run(f"{seed.namespace}/{kind.name}/m", *own)
     seed.client.patch(resource, "m", seed.namespace, {"metadata": {"finalizers": None}})
-    assert (status, complaint) == (0, "")
+    assert complaint == ""
     told = json.loads(printed)["standing"]
     assert told["decision"]["operation"] == "delete"
     assert told["finalizers"][0]["ours"] is True
@@ -583,7 +573,6 @@ def test_without_an_api_server_there_is_one_sentence(tmp_path, run):
     }
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(config))
-    status, _, complaint = run("ns", kubeconfig=path)
-    assert status == 1
+    _, complaint = run("ns", kubeconfig=path, status=1)
     assert complaint.startswith("Error: GET ")
     assert len(complaint.splitlines()) == 1

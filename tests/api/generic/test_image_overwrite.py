@@ -15,7 +15,6 @@ from actuator.v1alpha1 import ContainerRuntime, ControlPlane, Extension, Network
 from extensions import azurecontrolplane, local, networkfilter
 from generic.library.charts import find_helm
 from generic.library.managedresources import ManagedResource
-from generic.tools.cli.chart import chart
 
 SECRETS = Resource("v1", "secrets")
 MANAGED = resource_of(ManagedResource.KIND)
@@ -23,16 +22,16 @@ NEW = {"images": [{"name": "network-filter", "ref": "mirror.example.org/filter:2
 
 
 @pytest.fixture
-def rendered(tmp_path):
+def rendered(command, tmp_path):
     """Objects of the network filter's chart with these values, by kind."""
-    command = ["extensions.networkfilter:extension", "--output", str(tmp_path), "--name", "mine"]
-    chart.main(command, standalone_mode=False)
+    extension = "extensions.networkfilter:extension"
+    command("chart", extension, "--output", tmp_path, "--name", "mine")
 
     def render(**values):
-        command = [find_helm(print), "template", "release", tmp_path / "mine", "--no-hooks"]
+        helm = [find_helm(print), "template", "release", tmp_path / "mine", "--no-hooks"]
         for key, value in values.items():
-            command += ["--set-json", f"{key}={json.dumps(value)}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+            helm += ["--set-json", f"{key}={json.dumps(value)}"]
+        done = subprocess.run(helm, capture_output=True, text=True, timeout=120, check=True)
         return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
 
     return render
@@ -146,7 +145,6 @@ def test_a_wrong_overwrite_stops_the_manager_at_its_start(command, tmp_path, mon
     wrong = tmp_path / "overwrite.yaml"
     wrong.write_text("images: [{name: network-filter}]")
     monkeypatch.setenv("IMAGEVECTOR_OVERWRITE", str(wrong))
-    done = command("run", "extensions.networkfilter:extension")
-    assert done.returncode == 1
+    done = command("run", "extensions.networkfilter:extension", status=1)
     [line] = done.stderr.splitlines()
     assert line.startswith(f"Error: {wrong} is not a valid image vector: [0]: image 'network-f")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from builders import infrastructure
+from commanding import run_command
 from harness import INFRASTRUCTURES, Script, cluster_rules, eventually, is_allowed
 from landscape import GARDENLET, OPERATOR, definitions, install, remove, rendered, running
 
@@ -62,7 +63,6 @@ from generic.testing.polling import polling
 from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, install_crds
-from generic.tools.cli.chart import chart
 from generic.tools.cli.load import load, load_manager
 from generic.tools.packaging.chart import options_for
 
@@ -190,10 +190,8 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             rehearsal.start(outside)
             for variable, value in sample.variables(rehearsal).items():
                 monkeypatch.setenv(variable, value)
-            chart.main(
-                [f"extensions.{name}:extension", "--output", str(tmp_path), "--name", name],
-                standalone_mode=False,
-            )
+            flags = ("--output", tmp_path, "--name", name)
+            run_command("chart", f"extensions.{name}:extension", *flags)
             namespace = f"extension-{secrets.token_hex(3)}"
             admin.create(NAMESPACES, {"metadata": {"name": namespace}})
             objects = rendered(tmp_path / name, namespace, gardener)

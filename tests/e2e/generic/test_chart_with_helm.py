@@ -18,7 +18,6 @@ from generic.library.charts import find_helm
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install_crds
-from generic.tools.cli.chart import chart
 
 NAME = str(ORPHANS)
 NETWORK_FILTER = "extensions.networkfilter:extension"
@@ -44,11 +43,10 @@ def admin(bare) -> Iterator[HttpClient]:
 
 
 @pytest.fixture
-def helm(bare, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def helm(bare, command, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs helm for the release of an extension, in a namespace of the same name."""
     for name in ("one", "two"):
-        command = [NETWORK_FILTER, "--name", name, "--output", str(tmp_path)]
-        chart.main(command, standalone_mode=False)
+        command("chart", NETWORK_FILTER, "--name", name, "--output", tmp_path)
 
     def run(verb: str, release: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         given: list[str | Path] = [find_helm(print), verb, release, *arguments]

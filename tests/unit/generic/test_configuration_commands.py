@@ -2,8 +2,8 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -21,7 +21,6 @@ from extensions.certificate.config import CertificateConfig
 from extensions.local.config import NetworkConfig, ShareConfig
 from extensions.networkfilter.config import FilterConfig
 from generic.manager.manager import Manager
-from generic.tools.cli.main import main
 from generic.tools.config_page import example
 
 CONFIGS = [CertificateConfig, ControlPlaneConfig, FilterConfig, NetworkConfig, ShareConfig]
@@ -30,32 +29,22 @@ EXTENSIONS = [
     "extensions.certificate:extension",
     "extensions.networkfilter:extension",
 ]
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch) -> Run:
+def run(command, tmp_path, monkeypatch) -> Run:
+    """Runs commands in an empty directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code: Any = 0
-        try:
-            main(arguments)
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
+    return command
 
 
 def test_the_printed_role_follows_the_flags_of_webhooks(run):
     """As an operator gives the flags of `actuator run` to `actuator rbac`."""
     flags = ["--webhook-config-namespace=ext", "--leader-election-id=aws-leader-election"]
-    code, printed, _ = run("rbac", *flags)
+    printed = run("rbac", *flags).stdout
     rules = [rule for role in yaml.safe_load_all(printed) for rule in role.get("rules", ())]
     named = {name for rule in rules for name in rule.get("resourceNames", ())}
-    assert code == 0
     assert {"gardener-extension-aws", "gardener-extension-aws-webhooks", "ext"} <= named
 
 
@@ -71,10 +60,11 @@ def test_the_charts_of_an_admission_have_the_names_under_which_helm_pushes_them(
 
 
 @pytest.fixture
-def validate(run, tmp_path) -> Run:
-    def validate(*documents: object, text: str = "") -> tuple[int, str, str]:
+def validate(run, tmp_path) -> Callable[..., tuple[str, str]]:
+    def validate(*documents: object, text: str = "", status: int = 0) -> tuple[str, str]:
         (tmp_path / "shoot.yaml").write_text(text or yaml.safe_dump_all(documents))
-        return run("validate", *EXTENSIONS, "-f", "shoot.yaml")
+        done = run("validate", *EXTENSIONS, "-f", "shoot.yaml", status=status)
+        return done.stdout, done.stderr
 
     return validate
 
@@ -119,8 +109,7 @@ def test_the_example_of_each_sample_is_valid(cls):
 
 
 def test_the_page_has_an_example_and_all_fields(run):
-    code, page, _ = run("docs", "extensions.certificate:extension")
-    assert code == 0
+    page = run("docs", "extensions.certificate:extension").stdout
     _, _, rest = page.partition("```yaml\n")
     assert problems_of(CertificateConfig, yaml.safe_load(rest.partition("```")[0]), "") == []
     assert "- Shoot: `spec.extensions[].providerConfig` with type certificate-service" in page
@@ -131,15 +120,13 @@ def test_the_page_has_an_example_and_all_fields(run):
 
 
 def test_a_class_is_documented_with_defaults_and_bounds(run):
-    code, page, _ = run("docs", "extensions.local.config:NetworkConfig")
-    assert code == 0
+    page = run("docs", "extensions.local.config:NetworkConfig").stdout
     assert "| `mtu` | integer | `1450` | at least 1280, at most 9000 | The largest packet" in page
 
 
 def test_the_json_schema_of_one_or_several_is_valid(run):
     for given in (EXTENSIONS[:1], EXTENSIONS):
-        code, text, _ = run("docs", "-o", "json-schema", *given)
-        assert code == 0
+        text = run("docs", "-o", "json-schema", *given).stdout
         Draft202012Validator.check_schema(json.loads(text))
         assert text.count('"$schema"') == 1, "valid only at the root"
     ours = [example(json_schema(cls)) for cls in (ControlPlaneConfig, CertificateConfig)]
@@ -148,8 +135,7 @@ def test_the_json_schema_of_one_or_several_is_valid(run):
 
 
 def test_the_openapi_fragment_is_a_part_of_a_valid_document(run):
-    code, text, _ = run("docs", "-o", "openapi", *EXTENSIONS)
-    assert code == 0
+    text = run("docs", "-o", "openapi", *EXTENSIONS).stdout
     head = {"openapi": "3.0.3", "info": {"title": "x", "version": "1"}, "paths": {}}
     OpenAPIV30SpecValidator(head | json.loads(text)).validate()
     assert set(json.loads(text)["components"]["schemas"]) == {
@@ -179,8 +165,8 @@ BAD = shoot(
 
 
 def test_each_problem_is_one_line_with_file_document_object_and_field(validate):
-    code, out, err = validate(None, {"kind": "ConfigMap"}, BAD, extension({"kind": "Filter"}))
-    assert code == 1
+    given = None, {"kind": "ConfigMap"}, BAD, extension({"kind": "Filter"})
+    out, err = validate(*given, status=1)
     subject = "shoot.yaml: document 3: Shoot garden-dev/mine: spec."
     field = f"{subject}extensions[1].providerConfig.issuers[1]"
     version = "networkfilter.extensions.gardener.cloud/v1alpha1"
@@ -207,8 +193,8 @@ def test_each_problem_is_one_line_with_file_document_object_and_field(validate):
 
 def test_valid_manifests_and_lists_have_status_0(validate):
     listed = {"kind": "List", "items": [extension({"blocked": ["10.0.0.0/8"]}), extension(None)]}
-    code, out, err = validate(listed)
-    assert (code, err) == (0, "")
+    out, err = validate(listed)
+    assert err == ""
     assert (
         out.splitlines()
         == ["shoot.yaml: document 1: Extension shoot--a--b/x: spec.providerConfig: valid"] * 2
@@ -266,10 +252,8 @@ def extension(manager):
 
 
 @pytest.fixture
-def mine(tmp_path) -> Any:
+def mine(tmp_path) -> None:
     (tmp_path / "typedmine.py").write_text(MODULE)
-    yield
-    sys.modules.pop("typedmine", None)
 
 
 def test_pools_and_required_configurations_are_checked(run, mine, tmp_path):
@@ -279,8 +263,8 @@ def test_pools_and_required_configurations_are_checked(run, mine, tmp_path):
     pools["spec"] = {"type": "a", "pools": workers[1:]}
     (tmp_path / "a.json").write_text(json.dumps(shoots[0]))
     (tmp_path / "b.yaml").write_text(yaml.safe_dump_all([shoots[1], pools]))
-    code, out, _ = run("validate", "typedmine:extension", "-f", "a.json", "-f", "b.yaml")
-    assert code == 1
+    files = ("-f", "a.json", "-f", "b.yaml")
+    out = run("validate", "typedmine:extension", *files, status=1).stdout
     wrong = "providerConfig.zone: expected a string, got an integer"
     missing = "zone: required field missing; set a string"
     subject = "a.json: document 1: Shoot garden-dev/mine: spec.provider"
@@ -297,11 +281,10 @@ def test_pools_and_required_configurations_are_checked(run, mine, tmp_path):
 def test_a_class_that_raises_is_named(run, mine, tmp_path):
     given = shoot(provider={"type": "a", "infrastructureConfig": {"zone": "raise"}})
     (tmp_path / "a.json").write_text(json.dumps(given))
-    code, out, err = run("validate", "typedmine:extension", "-f", "a.json")
-    assert code == 1
+    done = run("validate", "typedmine:extension", "-f", "a.json", status=1)
     words = "infrastructureConfig: Config raised ZeroDivisionError: division by zero"
-    assert words in out
-    assert "Traceback" not in out + err
+    assert words in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 LAUGHS = "".join(
@@ -321,8 +304,8 @@ def test_merge_keys_are_read_as_in_go(validate):
     config = "{<<: *x, kind: FilterConfig, blocked: [10.0.0.0/8]}"
     for one in (config, "*x"):
         text += f"- {json.dumps(extension('CONFIG'))}\n".replace('"CONFIG"', one)
-    code, out, err = validate(text=text)
-    assert (code, err) == (0, "")
+    out, err = validate(text=text)
+    assert err == ""
     assert out.count(": valid\n") == 2
 
 
@@ -343,8 +326,8 @@ def test_merge_keys_are_read_as_in_go(validate):
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
-    code, out, err = validate(text=text)
-    assert (code, out) == (1, "")
+    out, err = validate(text=text, status=1)
+    assert out == ""
     assert err.startswith("Error: shoot.yaml cannot be read: ")
     assert words in err
     assert err.count("\n") == 1
@@ -363,21 +346,20 @@ def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
     ],
 )
 def test_a_manifest_of_any_shape_is_read(validate, document):
-    code, out, err = validate(document)
-    assert (code, out) == (1, "")
+    out, err = validate(document, status=1)
+    assert out == ""
     serve = "ControlPlane azure, Extension certificate-service, Extension networking-filter"
     assert err == f"Error: no configuration to check; these extensions serve {serve}\n"
 
 
 @pytest.mark.parametrize("config", [5, "x", [1], True])
 def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
-    code, out, _ = validate(extension(config))
-    assert code == 1
+    out, _ = validate(extension(config), status=1)
     assert "spec.providerConfig: expected an object, got a" in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "status", "words"),
     [
         (["validate", *EXTENSIONS], 2, "Missing option '--file' / '-f'"),
         (["validate", *EXTENSIONS, "-f", "absent.yaml"], 2, "'absent.yaml': No such file"),
@@ -402,8 +384,8 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
         ),
     ],
 )
-def test_wrong_input_gets_one_sentence_and_its_status(run, mine, arguments, code, words):
-    found, out, err = run(*arguments)
-    assert (found, out) == (code, "")
-    assert words in err
-    assert "Traceback" not in err
+def test_wrong_input_gets_one_sentence_and_its_status(run, mine, arguments, status, words):
+    done = run(*arguments, status=status)
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

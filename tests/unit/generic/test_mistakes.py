@@ -1,10 +1,10 @@
 """Mistakes that authors make: each is found by mypy, or by `manager.add` in one sentence."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from isolation import isolated
 from mypy import api
 
 from actuator import Actuator
@@ -185,9 +185,8 @@ def test_mypy_finds_each_planted_mistake_and_nothing_else(tmp_path, monkeypatch)
     monkeypatch.chdir(ROOT)  # for the configuration, and a warm cache
     path = tmp_path / "planted.py"
     path.write_text(PLANTED)
-    limit = sys.getrecursionlimit()
-    out, err, _ = api.run(["--no-error-summary", "--hide-error-context", str(path)])
-    sys.setrecursionlimit(limit)  # mypy raises it, on which tests of deep input depend
+    with isolated():  # from mypy, which raises the recursion limit
+        out, err, _ = api.run(["--no-error-summary", "--hide-error-context", str(path)])
     assert err == ""
     lines = [line for line in out.splitlines() if " error: " in line]
     found = {int(line.split(":")[1]): re.findall(r"\[[a-z-]+\]$", line)[0] for line in lines}

@@ -11,7 +11,6 @@ import yaml
 from cattrs.errors import BaseValidationError
 from promised import PROMISED
 
-from generic.tools.cli.main import main
 from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
 from hack.dashboards.__main__ import HERE, read, written
 from tests.rules.promtool import name_of
@@ -193,36 +192,23 @@ def overlap(one, other):
     return x < a + c and a < x + w and y < b + d and b < y + h
 
 
-def run(capsys, *arguments):
-    try:
-        main(arguments)
-        status = 0
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
-
-
-def test_rules_are_printed_for_prometheus_and_for_its_operator(capsys):
-    status, out = run(capsys, "rules")
-    assert (status or 0) == 0
-    assert [group["name"] for group in yaml.safe_load(out.out)["groups"]] == ["actuator"]
-    status, out = run(capsys, "rules", "--operator", "extension-aws", "--label", "team=seed")
-    rule, monitor = yaml.safe_load_all(out.out)
+def test_rules_are_printed_for_prometheus_and_for_its_operator(command):
+    printed = command("rules").stdout
+    assert [group["name"] for group in yaml.safe_load(printed)["groups"]] == ["actuator"]
+    done = command("rules", "--operator", "extension-aws", "--label", "team=seed")
+    rule, monitor = yaml.safe_load_all(done.stdout)
     assert (rule["kind"], monitor["kind"]) == ("PrometheusRule", "ServiceMonitor")
     assert rule["metadata"]["labels"] == monitor["metadata"]["labels"] == {"team": "seed"}
     selected = monitor["spec"]["selector"]["matchLabels"]
     assert selected == {"app.kubernetes.io/name": "extension-aws"}
 
 
-def test_dashboards_are_listed_printed_and_written(capsys, tmp_path):
-    _, out = run(capsys, "dashboards")
-    names = out.out.split()
+def test_dashboards_are_listed_printed_and_written(command, tmp_path):
+    names = command("dashboards").stdout.split()
     assert names == list(dashboard_files())
     for name in names:
-        _, out = run(capsys, "dashboards", name)
-        assert out.out == dashboard_files()[name]
-    run(capsys, "dashboards", "--output", str(tmp_path))
+        assert command("dashboards", name).stdout == dashboard_files()[name]
+    command("dashboards", "--output", tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == set(names)
-    status, out = run(capsys, "dashboards", "nope")
-    assert status == 1
-    assert "set one of: controllers, deletion-outcomes" in out.err
+    refused = command("dashboards", "nope", status=1)
+    assert "set one of: controllers, deletion-outcomes" in refused.stderr
