@@ -63,7 +63,7 @@ def _object(cls: type, use: _Use) -> Raw:
     hints = get_type_hints(cls, include_extras=True)
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__ if use != "decoding" else ()):
-        texts |= _texts(base.__module__).get(base.__name__, {})
+        texts |= _texts(sys.modules.get(base.__module__)).get(base.__name__, {})
     properties: Raw = {}
     required = []
     for field in attrs.fields(cls):
@@ -163,11 +163,11 @@ def _details(declared: Schema, type: object) -> Raw:
 
 
 @lru_cache(maxsize=256)
-def _texts(module: str) -> dict[str, dict[str, str]]:
+def _texts(module: Any) -> dict[str, dict[str, str]]:
     """Return the texts below the fields of a module's classes, if its source is available."""
     try:
-        tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (KeyError, OSError, TypeError, SyntaxError):
+        tree = ast.parse(inspect.getsource(module))
+    except (OSError, TypeError, SyntaxError):
         return {}
     found: dict[str, dict[str, str]] = {}
     for node in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)):

@@ -54,6 +54,15 @@ def test_a_command_finds_its_own_module_after_each_kind_of_test(tmp_path, monkey
             run_command("crds", "alike:Third", status=1)
 
 
+def test_a_module_of_the_same_name_has_its_own_descriptions(tmp_path, monkeypatch):
+    for folder, text in (("a", "The size."), ("b", "The number.")):
+        write(tmp_path / folder, "Same")
+        file = tmp_path / folder / "alike.py"
+        file.write_text(file.read_text().replace("The size of Same.", text))
+        monkeypatch.chdir(tmp_path / folder)
+        assert f"description: {text}" in run_command("crds", "alike:Same").stdout
+
+
 def test_a_module_that_is_written_right_after_a_listing_is_found(tmp_path, monkeypatch):
     """In the same tick of the file system, in which the folder's time does not change."""
     monkeypatch.chdir(tmp_path)
