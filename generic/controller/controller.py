@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from actuator.interface import Clock
 from generic.controller.metrics import ControllerMetrics, ReconcileResult
-from generic.controller.predicates import Predicate, all_of, news_in_answer
+from generic.controller.predicates import Predicate, all_of, first_sight, news_in_answer
 from generic.controller.workqueue import ShutDown, WorkQueue
-from generic.kube.headers import Event, EventType, Header, Request
+from generic.kube.headers import Event, Header, Request
 from generic.kube.store import Store
 
 logger = logging.getLogger(__name__)
@@ -77,15 +77,21 @@ class Controller:
         clock: Clock,
         metrics: ControllerMetrics,
         *,
+        answer: Predicate = news_in_answer,
         serves: Predicate = _everything,
     ) -> None:
-        """`predicate` accepts the events that trigger, `serves` the objects that we own."""
+        """Create a controller without workers.
+
+        `predicate` accepts the events that trigger, `answer` the answers to our own writes, and
+        `serves` the objects that we own.
+        """
         self.name = name
         self.watches = str(store.resource)
         """The resource of its objects, plural.group."""
         self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
         self._reconcile = reconcile
         self._predicate = predicate
+        self._answer = answer
         self._serves = serves
         self._store = store
         self._metrics = metrics
@@ -113,20 +119,20 @@ class Controller:
     def look_at(self, request: Request) -> None:
         """Enqueue an object because of another resource's event, if we serve the object."""
         entry = self._store.get(request)
-        if self.started and entry is not None and self._serves(_seen(request, entry.header)):
+        if self.started and entry is not None and self._serves(first_sight(request, entry.header)):
             self.queue.add(request)
 
     def _is_news(self, event: Event[Header]) -> bool:
         if not event.own:
             return self._predicate(event)
         assert event.new is not None, "on_event filters deletions"
-        return news_in_answer(event) and self._serves(_seen(event.request, event.new))
+        return self._answer(event) and self._serves(first_sight(event.request, event.new))
 
     def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
         """Record changes to process after the call; only answers reveal which versions are ours."""
         if event.own:
             busy.seen.discard(new.resource_version)  # the watch may have been faster
-            if news_in_answer(replace(event, old=busy.known)):
+            if self._answer(replace(event, old=busy.known)):
                 busy.seen.add(_NEWS)
             busy.known = new
         elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):
@@ -134,11 +140,11 @@ class Controller:
 
     def serves(self, request: Request, header: Header) -> bool:
         """Whether this controller serves the object."""
-        return self._serves(_seen(request, header))
+        return self._serves(first_sight(request, header))
 
     def wants(self, request: Request, header: Header) -> bool:
         """Whether the predicates would accept the object if it were new."""
-        return self._predicate(_seen(request, header))
+        return self._predicate(first_sight(request, header))
 
     def start(self, workers: int) -> None:
         """Enqueue every accepted object as if it were new, then start the workers.
@@ -271,8 +277,3 @@ class Controller:
             self.queue.add_after(request, outcome.seconds)
         elif isinstance(outcome, Failed):
             self.queue.add_rate_limited(request, cap=outcome.cap)
-
-
-def _seen(request: Request, header: Header) -> Event[Header]:
-    """Return the event of an object as if it were new."""
-    return Event(EventType.ADDED, request, None, header)

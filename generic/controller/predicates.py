@@ -1,16 +1,21 @@
 """Predicates: filters for events. Functions from Event to bool, and ways to combine them.
 
 They read headers only and never call the API. An Event of our own write passes only
-`news_in_answer`; events of other clients pass through the predicates of the controller.
+`answer_predicate`; events of other clients pass through the predicates of the controller.
+
+An accepted event overrides the backoff and a RequeueAfter. So the default accepts only changes that
+can change the outcome: otherwise the writes of other controllers would set our rate of attempts.
 """
 
 import logging
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from actuator.cluster import FORCE_DELETION
 from actuator.meta import ForceSource, Kind
 from generic.kube.errorinfo import describe
-from generic.kube.headers import Event, EventType, Header
+from generic.kube.headers import Event, EventType, Header, Request
 
 logger = logging.getLogger(__name__)
 
@@ -100,18 +105,18 @@ def has_operation_annotation(event: Event[Header]) -> bool:
 def operation_requested(event: Event[Header]) -> bool:
     """Accept Gardener's default: a requested operation, a deletion, or no success yet.
 
-    Gardener documentation, "Extension controllers", reconcile triggers. On a deleting object
-    every change counts, except one of the status alone; Go's library compares the status instead,
-    to skip its own writes, and so misses simultaneous changes by other clients.
+    Gardener documentation, "Extension controllers", reconcile triggers. Of an object that we know,
+    only a change of spec, deletion or request counts. Go's library accepts every event while the
+    annotation is set, and on a deleting object every event that leaves the status unchanged.
     """
     old, new = event.old, event.new
-    if new is None:
+    if new is None or not (
+        has_operation_annotation(event) or is_deleting(event) or not new.succeeded
+    ):
         return False
-    if has_operation_annotation(event):
-        return True
-    if new.deletion_timestamp is not None:
-        return old is None or _without_status(old) != _without_status(new)
-    return old is None and not new.succeeded
+    return old is None or _differs(
+        event, lambda header: (header.generation, header.deletion_timestamp, requested(header))
+    )
 
 
 def generation_changed(event: Event[Header]) -> bool:
@@ -135,18 +140,13 @@ def conditions_changed(*types: str) -> Predicate:
 
 
 def spec_or_finalizers_changed(event: Event[Header]) -> bool:
-    """Accept changes of generation or finalizers, for kinds outside Gardener."""
+    """Accept changes of generation or of any finalizer."""
     return generation_changed(event) or finalizers_changed(event)
 
 
 def force_annotation_changed(event: Event[Header]) -> bool:
     """Accept changes of the force-deletion annotation, for kinds that carry it themselves."""
     return _differs(event, lambda header: header.annotations.get(FORCE_DELETION))
-
-
-def deletion_told_late(event: Event[Header]) -> bool:
-    """Accept late events on deleting objects: our own write may have hidden the change."""
-    return event.late and is_deleting(event)
 
 
 def news_in_answer(event: Event[Header]) -> bool:
@@ -156,23 +156,53 @@ def news_in_answer(event: Event[Header]) -> bool:
         return False
     if new.generation != old.generation:
         return True
-    if new.deletion_timestamp is not None and old.deletion_timestamp is None:
-        return True
-    if force_annotation_changed(event):
+    if new.deletion_timestamp is not None and _deletion(new) != _deletion(old):
         return True
     return OPERATION in new.annotations and requested(new) != requested(old)
 
 
+def answer_predicate(kind: Kind) -> Predicate:
+    """Return the trigger for answers to our writes of objects of `kind`."""
+    carries = any_of(news_in_answer, force_annotation_changed)
+    return carries if _carries_force(kind) else news_in_answer
+
+
 def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predicate:
-    """Return the default trigger for objects of `kind`."""
-    trigger: Predicate = operation_requested
-    if ignore_operation_annotation:
-        trigger = generation_changed
-    if not kind.has_operation_annotation:
-        trigger = spec_or_finalizers_changed
-    if kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
-        trigger = any_of(trigger, force_annotation_changed)
-    return any_of(trigger, deletion_told_late)
+    """Return the default trigger: objects with work, if they are new or a relevant part changed.
+
+    Relevant is exactly what can change the outcome of an operation on an object of `kind`.
+    """
+    by_request = kind.has_operation_annotation and not ignore_operation_annotation
+    has_work: Predicate = operation_requested if by_request else generation_changed
+    carries = _carries_force(kind)
+
+    def relevant(header: Header) -> tuple[object, ...]:
+        return (
+            header.uid,
+            header.generation,
+            _deletion(header),
+            kind.finalizer in header.finalizers,
+            requested(header) if by_request else None,
+            header.annotations.get(FORCE_DELETION) if carries else None,
+        )
+
+    def passes(event: Event[Header]) -> bool:
+        return (event.old is None or _differs(event, relevant)) and has_work(_as_new(event))
+
+    return passes
+
+
+def first_sight(request: Request, header: Header) -> Event[Header]:
+    """Return the event of an object as if it were new."""
+    return Event(EventType.ADDED, request, None, header)
+
+
+def _as_new(event: Event[Header]) -> Event[Header]:
+    return replace(event, type=EventType.ADDED, old=None)
+
+
+def _carries_force(kind: Kind) -> bool:
+    return kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL)
 
 
 def _differs(event: Event[Header], part: Callable[[Header], object]) -> bool:
@@ -186,14 +216,10 @@ def requested(header: Header) -> tuple[str | None, str | None]:
     return header.annotations.get(OPERATION), header.annotations.get(TIMESTAMP)
 
 
-def _without_status(header: Header) -> tuple[object, ...]:
-    return (
-        header.uid,
-        header.generation,
-        header.deletion_timestamp,
-        header.finalizers,
-        header.annotations,
-    )
+def _deletion(header: Header) -> tuple[str, str | None] | None:
+    """Return when a deletion began, and when it was last requested; None without one."""
+    since = header.deletion_timestamp
+    return None if since is None else (since, header.annotations.get(TIMESTAMP))
 
 
 def _latest(event: Event[Header]) -> Header:

@@ -22,6 +22,7 @@ from generic.controller.metrics import Metrics, Terminating
 from generic.controller.predicates import (
     Predicate,
     all_of,
+    answer_predicate,
     contained,
     default_predicate,
     has_class,
@@ -206,6 +207,7 @@ class Wiring:
             watched.store,
             shared.clock,
             bound,
+            answer=answer_predicate(registration.kind),
             serves=serves,
         )
         shared.metrics.controllers.describe(

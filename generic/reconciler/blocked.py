@@ -12,11 +12,14 @@ from generic.kube.errorinfo import MAX_TEXT, shorten
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.status import condition
 
+NO_RETRY = "no retry until the spec or the annotation gardener.cloud/timestamp changes"
+"""The end of a deletion that gave up: other changes cannot change its outcome (`predicates`)."""
+
 
 def blocked_message(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
     """Return the message of the condition."""
     count = "1 failed attempt" if tries == 1 else f"{tries} failed attempts"
-    then = "no retry until the object changes" if gives_up else "next attempt within 60 s"
+    then = NO_RETRY if gives_up else "next attempt within 60 s"
     text = shorten(text, MAX_TEXT - 256)
     return f"{text}; terminating since {deleting_since}, {count} in a row, {then}"
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 from actuator.errors import ApiError
 from actuator.interface import Actuator, Client, Clock, kind_of, object_class
 from actuator.interface import Result as CallResult
-from generic.controller.controller import Again, Done, Result, WorkerReplaced
+from generic.controller.controller import Again, Done, Failed, Result, WorkerReplaced
 from generic.controller.metrics import Outcome as Deletion
 from generic.kube.clusters import Clusters
 from generic.kube.dropped import NotStored
@@ -53,7 +53,8 @@ from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
 
 _STALE_SECONDS = 0.1
-"""Seconds before the next attempt at an object that other clients change faster than we write."""
+"""Maximum seconds before the next attempt at an object that other clients change faster than we
+write, unless it calls the actuator again: they must not set the rate of its calls."""
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
@@ -154,7 +155,10 @@ class Reconciler:
         """Guard, call, report, release."""
         operation, track = attempt.operation, attempt.track
         if operation.reports:
-            attempt.guard(self._cls)
+            try:
+                attempt.guard(self._cls)
+            except Stale:
+                return Failed(cap=_STALE_SECONDS)
         if operation.guards:
             track.releasing = False
         if self._d.processing_after is None and operation.calls:
@@ -226,7 +230,7 @@ class Reconciler:
     ) -> Result:
         """Convert an error into a result, and report it."""
         if isinstance(error, Stale):
-            return Again(_STALE_SECONDS)
+            return Failed(cap=None if attempt.operation.reports else _STALE_SECONDS)
         try:
             if isinstance(error, ObjectGone):
                 raise error

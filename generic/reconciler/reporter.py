@@ -20,6 +20,7 @@ from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import ErrorInfo, describe, place
 from generic.kube.events import About, EventRecorder
 from generic.reconciler.attempt import is_refused
+from generic.reconciler.blocked import NO_RETRY
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
 from generic.reconciler.stripping import Stripped
@@ -108,7 +109,7 @@ class Reporter(Struct, frozen=True, dict=True):
             self.sinks.metrics.erred(operation.value, error.codes)
         if gives_up:
             self.deletion(Outcome.GAVE_UP)
-            self.event("GaveUp", f"No retry until the object changes: {text}", warning=True)
+            self.event("GaveUp", f"{NO_RETRY.capitalize()}: {text}", warning=True)
         elif operation.deletes:
             self.deletion(Outcome.FAILED)
         if error.is_a(DeadlineExceeded):

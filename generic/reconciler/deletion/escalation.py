@@ -17,7 +17,7 @@ class Then(StrEnum):
 
     GO_ON = "GoOn"
     GIVE_UP = "GiveUp"
-    """The deletion is not retried before the object changes."""
+    """The deletion is not retried before it is requested again."""
 
 
 @attrs.frozen(kw_only=True)

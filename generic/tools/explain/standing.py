@@ -26,17 +26,8 @@ from actuator.meta import (
     parse_time,
 )
 from actuator.suggestions import did_you_mean
-from generic.controller.predicates import OPERATION, REQUESTS, default_predicate
-from generic.kube.headers import (
-    DELETION_BLOCKED,
-    Event,
-    EventType,
-    Header,
-    Request,
-    as_dict,
-    header,
-    request_of,
-)
+from generic.controller.predicates import OPERATION, REQUESTS, default_predicate, first_sight
+from generic.kube.headers import DELETION_BLOCKED, Header, Request, as_dict, header, request_of
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -222,8 +213,8 @@ def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None
             why = str(chosen.error(request.namespace))
             return Decision(operation=chosen.operation.value, why=why, blocked=True)
     asked = default_predicate(kind, ignore_operation_annotation=False)
-    first_sight = Event(EventType.ADDED, request, None, header)
-    return Decision(operation=chosen.value, why=_WHY[chosen] if asked(first_sight) else _UNASKED)
+    has_work = asked(first_sight(request, header))
+    return Decision(operation=chosen.value, why=_WHY[chosen] if has_work else _UNASKED)
 
 
 def _pending(decision: Decision, kind: Kind, header: Header, status: DefaultStatus) -> Decision:

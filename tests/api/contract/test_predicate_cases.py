@@ -55,12 +55,13 @@ def test_after_a_restart_what_is_unfinished_is_worth_a_look(new, passes):
     assert operation_requested(event(None, new)) is passes
 
 
-def test_on_a_deleting_object_a_change_of_the_status_alone_is_nothing():
-    """Difference: Go's library asks whether the status is equal, to leave out its own writes, and
-    so drops what others change together with it; ours knows its own writes by resourceVersion."""
+def test_on_a_deleting_object_only_what_decides_its_deletion_counts():
+    """Difference: Go's library asks whether the status is equal, to leave out its own writes. So it
+    drops what others change together with it, and other writers set the rate of its attempts."""
     deleting = seen(**DELETING)
     assert not operation_requested(event(deleting, seen(**DELETING, last=("Delete", "Error"))))
-    both = seen(**DELETING, last=("Delete", "Error"), annotations={"a": "b"})
+    assert not operation_requested(event(deleting, seen(**DELETING, annotations={"a": "b"})))
+    both = seen(**DELETING, last=("Delete", "Error"), annotations={"gardener.cloud/timestamp": "2"})
     assert operation_requested(event(deleting, both))
     assert not operation_requested(event(deleting, None))
 

@@ -47,7 +47,7 @@ def gave_up(manager):
     return manager.metrics.total("actuator_deletions_total", "outcome")["gave_up"]
 
 
-def test_after_its_time_a_deletion_is_given_up_until_something_changes(seed, start):
+def test_after_its_time_a_deletion_is_given_up_until_it_is_requested_again(seed, start):
     clock, actuator = Later(), Script(delete=unauthorized)
     day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
     manager = stuck(seed, start, actuator, day, clock=clock)
@@ -55,14 +55,18 @@ def test_after_its_time_a_deletion_is_given_up_until_something_changes(seed, sta
     assert gave_up(manager) == 0
     clock.ahead = timedelta(days=2)
     eventually(lambda: gave_up(manager) == 1, seconds=130)
-    assert "no retry until the object changes" in condition(seed)["message"]
+    assert (
+        "no retry until the spec or the annotation gardener.cloud/timestamp changes"
+        in condition(seed)["message"]
+    )
     eventually(lambda: seed.events("GaveUp"))  # written after it is counted
     tried = actuator.operations().count("delete")
+    seed.annotate(**{"example.org/other": "yes"})
     with pytest.raises(AssertionError):
         eventually(lambda: actuator.operations().count("delete") > tried, seconds=3)
     assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
     actuator.on.clear()
-    seed.annotate(**{"example.org/mended": "yes"})
+    seed.annotate(**{"gardener.cloud/timestamp": "2026-01-02T00:00:00Z"})
     eventually(seed.is_gone)
 
 
