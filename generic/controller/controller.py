@@ -78,12 +78,14 @@ class Controller:
         metrics: ControllerMetrics,
         *,
         answer: Predicate = news_in_answer,
+        accepts: Predicate = _everything,
         serves: Predicate = _everything,
     ) -> None:
         """Create a controller without workers.
 
-        `predicate` accepts the events that trigger, `answer` the answers to our own writes, and
-        `serves` the objects that we own.
+        `predicate` accepts the events that trigger, and `answer` the answers to our own writes.
+        `accepts` has the objects that answers and other resources may trigger, and `serves` all
+        objects that are ours, whatever triggers them.
         """
         self.name = name
         self.watches = str(store.resource)
@@ -92,6 +94,7 @@ class Controller:
         self._reconcile = reconcile
         self._predicate = predicate
         self._answer = answer
+        self._accepts = accepts
         self._serves = serves
         self._store = store
         self._metrics = metrics
@@ -117,16 +120,16 @@ class Controller:
             self.queue.add(request)
 
     def look_at(self, request: Request) -> None:
-        """Enqueue an object because of another resource's event, if we serve the object."""
+        """Enqueue an object because of another resource's event, if we accept the object."""
         entry = self._store.get(request)
-        if self.started and entry is not None and self._serves(first_sight(request, entry.header)):
+        if self.started and entry is not None and self._accepts(first_sight(request, entry.header)):
             self.queue.add(request)
 
     def _is_news(self, event: Event[Header]) -> bool:
         if not event.own:
             return self._predicate(event)
         assert event.new is not None, "on_event filters deletions"
-        return self._answer(event) and self._serves(first_sight(event.request, event.new))
+        return self._answer(event) and self._accepts(first_sight(event.request, event.new))
 
     def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
         """Record changes to process after the call; only answers reveal which versions are ours."""

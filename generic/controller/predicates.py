@@ -1,14 +1,15 @@
 """Predicates: filters for events. Functions from Event to bool, and ways to combine them.
 
-They read headers only and never call the API. An Event of our own write passes only
-`answer_predicate`; events of other clients pass through the predicates of the controller.
+They read headers only and never call the API. They are triggers; a `selection` decides which
+objects a controller serves. An Event of our own write passes only `answer_predicate`; events of
+other clients pass through `default_predicate` and `filtered`.
 
 An accepted event overrides the backoff and a RequeueAfter. So the default accepts only changes that
 can change the outcome: otherwise the writes of other controllers would set our rate of attempts.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
 REQUESTS = frozenset({"reconcile", "migrate", "restore"})
+_ASKED = 4
 
 Predicate = Callable[[Event[Header]], bool]
 
@@ -84,6 +86,20 @@ def has_namespace(*namespaces: str) -> Predicate:
     """Accept objects in one of these namespaces."""
     wanted = frozenset(namespaces)
     return lambda event: event.request.namespace in wanted
+
+
+def selection(
+    types: Sequence[str], classes: Sequence[str] | None, namespaces: Sequence[str] = ()
+) -> Predicate:
+    """Accept the objects of these types, classes and namespaces, which never change.
+
+    None accepts every class. Without types, neither type nor class counts; without namespaces,
+    every namespace does.
+    """
+    parts = [has_type(*types)] if types else []
+    if types and classes is not None:
+        parts.append(has_class(*classes))
+    return all_of(*parts, *([has_namespace(*namespaces)] if namespaces else []))
 
 
 def for_event_types(*types: EventType) -> Predicate:
@@ -190,6 +206,34 @@ def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predi
         return (event.old is None or _differs(event, relevant)) and has_work(_as_new(event))
 
     return passes
+
+
+def filtered(kind: Kind, authors: Sequence[Predicate], trigger: Predicate) -> Predicate:
+    """Return the trigger, limited to the events that all predicates of the author accept.
+
+    They cannot hide the end of an object that carries our finalizer: no other client removes it.
+    If they select a change explicitly, it triggers too, provided that the object has work.
+    """
+    accepts = all_of(*map(contained, authors))
+
+    def passes(event: Event[Header]) -> bool:
+        if not trigger(event):
+            return trigger(_as_new(event)) and _selects(accepts, event)
+        is_held = is_deleting(event) and kind.finalizer in _latest(event).finalizers
+        return is_held or accepts(event)
+
+    return passes if authors else trigger
+
+
+def _selects(accepts: Predicate, event: Event[Header]) -> bool:
+    """Whether the change itself is the reason to accept: the unchanged object would be rejected.
+
+    Asked repeatedly, because a predicate that contradicts itself must not set the rate of attempts.
+    """
+    unchanged, times = replace(event, old=event.new), range(_ASKED)
+    if event.old is None or not all(accepts(event) for _ in times):
+        return False
+    return not any(accepts(unchanged) for _ in times)
 
 
 def first_sight(request: Request, header: Header) -> Event[Header]:

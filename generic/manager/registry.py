@@ -13,10 +13,10 @@ import attrs
 from msgspec import Struct
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, Permission, kind_of, object_class
+from actuator.interface import Actuator, Client, Permission, kind_of, object_class, resource_of
 from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
-from generic.controller.predicates import Predicate
+from generic.controller.predicates import Predicate, all_of, selection
 from generic.controller.watch import Watch, watches_for
 from generic.manager.mistakes import check_class, check_config
 from generic.manager.options import Options
@@ -43,11 +43,34 @@ class Registration(Struct, frozen=True, kw_only=True):
     predicates: tuple[Predicate, ...]
     watches: tuple[Watch, ...]
     escalations: tuple[Escalation, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    scope: Predicate | None = None
+    """Limits the selection further, in tests and drills that share a cluster."""
 
     @property
     def kind(self) -> Kind:
         """The actuator's kind, with the actuator's own finalizer if it has one."""
         return kind_of(self.actuator)
+
+    def selection(self, classes: Sequence[str] | None) -> Predicate:
+        """Return the predicate for the objects that the actuator serves.
+
+        `classes` are those of the Options, None every class. The author's predicates are no part of
+        it: they filter triggers.
+        """
+        selected = selection(self.types, classes, self.namespaces)
+        return all_of(selected, self.scope) if self.scope else selected
+
+    def shares(self, kind: Kind, types: Sequence[str], namespaces: Sequence[str]) -> str:
+        """Return the objects of this selection that we serve as well, in words; "" for none."""
+        if str(resource_of(self.kind)) != str(resource_of(kind)):  # of any version
+            return ""
+        found = [kind.name]
+        for ours, theirs in ((self.types, types), (self.namespaces, namespaces)):
+            if ours and theirs and not set(ours) & set(theirs):
+                return ""
+            found += sorted(set(ours) & set(theirs) or {*ours, *theirs})
+        return " ".join(found)
 
 
 class CheckRegistration(Struct, frozen=True, kw_only=True):
@@ -85,6 +108,7 @@ class Registry:
         actuator: Actuator[Any],
         *,
         type: str | Sequence[str] = (),
+        namespaces: Sequence[str] = (),
         name: str = "",
         workers: int | None = None,
         predicates: Sequence[Predicate] = (),
@@ -92,7 +116,11 @@ class Registry:
         escalations: Sequence[Escalation] = (),
         guards_secret: bool = False,
     ) -> None:
-        """Add an actuator for objects of its kind and these types that all `predicates` accept.
+        """Add an actuator for the objects of its kind, these types and these namespaces.
+
+        This selection, with the classes of the Options, decides which objects are served; without
+        `namespaces` it is every namespace. `predicates` filter which changes of them trigger. They
+        cannot hide the deletion of an object that carries our finalizer.
 
         `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
@@ -101,7 +129,7 @@ class Registry:
         Raises TypeError if the actuator does not declare its kind, has an async method, misspells
         an inherited name or has a provider_config that does not fit; ValueError if a Gardener
         kind has no type, a name is taken, another actuator serves the same objects, or the
-        kind has no spec.secretRef to guard.
+        kind has no namespaces to select or no spec.secretRef to guard.
         """
         from generic.reconciler.behaviours import with_behaviour  # with the first actuator
 
@@ -119,8 +147,7 @@ class Registry:
         for group in actuator.seed_objects:
             if group.namespaced and not cls.KIND.namespaced:
                 raise ValueError(f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}")
-        if not predicates:
-            self._check_served(who, cls, types)
+        self._check_served(who, cls.KIND, types, namespaces)
         chosen = self._name(name, cls.KIND.name.lower(), types)
         mode = self.options.ignore_operation_annotation
         registration = Registration(
@@ -134,6 +161,7 @@ class Registry:
                 cls.KIND, [*actuator.watches, *watches], ignore_operation_annotation=mode
             ),
             escalations=tuple(escalations),
+            namespaces=tuple(namespaces),
         )
         self.registrations.append(registration)
 
@@ -214,15 +242,20 @@ class Registry:
                 return candidate
         raise ValueError(f"controller {candidates[-1]!r} already exists; set another name=…")
 
-    def _check_served(self, who: str, cls: type[Object], types: tuple[str, ...]) -> None:
-        """Raise ValueError if another actuator serves the same objects."""
+    def _check_served(
+        self, who: str, kind: Kind, types: Sequence[str], namespaces: Sequence[str]
+    ) -> None:
+        """Raise ValueError for wrong namespaces, or if another actuator serves the same objects."""
+        if isinstance(namespaces, str) or not all(namespaces):
+            raise ValueError(f"{who}: namespaces={namespaces!r}: set a list of names")
+        if namespaces and not kind.namespaced:
+            raise ValueError(f"{who}: {kind.name} objects have no namespace; remove namespaces=…")
+        apart = " or namespaces=…" if kind.namespaced else ""
         for other in self.registrations:
-            both = set(types) & set(other.types)
-            if other.cls is cls and not other.predicates and (both or not types):
-                served = " ".join([cls.KIND.name, *sorted(both)])
+            if shared := other.shares(kind, types, namespaces):
                 raise ValueError(
-                    f"{who}: {other.name} already serves {served}; "
-                    "remove one, or separate them by predicates=…"
+                    f"{who}: {other.name} already serves {shared}; remove one, or separate them by "
+                    f"type=…{apart}: predicates=… filter triggers, and separate no actuators"
                 )
 
 

@@ -20,13 +20,11 @@ from generic.controller.controller import Controller
 from generic.controller.mappers import Target
 from generic.controller.metrics import Metrics, Terminating
 from generic.controller.predicates import (
-    Predicate,
     all_of,
     answer_predicate,
-    contained,
     default_predicate,
-    has_class,
-    has_type,
+    filtered,
+    selection,
 )
 from generic.controller.watch import Watch
 from generic.kube.client import HttpClient
@@ -198,16 +196,19 @@ class Wiring:
             escalations=registration.escalations,
         )
         reconciler = Reconciler(registration.actuator, dependencies)
-        own = map(contained, registration.predicates)
-        serves = all_of(self._is_ours(registration.types), *own)
+        kind, mode = registration.kind, self._options.ignore_operation_annotation
+        default = default_predicate(kind, ignore_operation_annotation=mode)
+        serves = registration.selection(self._options.extension_classes)
+        limited = partial(filtered, kind, registration.predicates)
         controller = Controller(
             registration.name,
             reconciler.reconcile,
-            all_of(serves, self._trigger(registration.kind)),
+            all_of(serves, limited(default)),
             watched.store,
             shared.clock,
             bound,
-            answer=answer_predicate(registration.kind),
+            answer=answer_predicate(kind),
+            accepts=all_of(serves, limited(all_of())),
             serves=serves,
         )
         shared.metrics.controllers.describe(
@@ -238,22 +239,13 @@ class Wiring:
         controller = Controller(
             added.name,
             reconciler.reconcile,
-            all_of(self._is_ours(checks.types), wants_check),
+            all_of(selection(checks.types, self._options.extension_classes), wants_check),
             watched.store,
             shared.clock,
             shared.metrics.controller(added.name, checks.cls.KIND.name, added.workers),
         )
         watched.listeners.append(lambda event: controller.on_event(replace(event, own=False)))
         self.controllers.append((controller, added.workers))
-
-    def _is_ours(self, types: tuple[str, ...]) -> Predicate:
-        if not types:
-            return all_of()
-        return all_of(has_type(*types), has_class(*self._options.extension_classes))
-
-    def _trigger(self, kind: Kind) -> Predicate:
-        mode = self._options.ignore_operation_annotation
-        return default_predicate(kind, ignore_operation_annotation=mode)
 
     def _follow(self, watch: Watch, kind: Kind, controller: Controller) -> None:
         """Trigger objects by the events of another resource."""

@@ -223,7 +223,7 @@ def manager(
         if not manager.registrations:
             raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
         for number, one in enumerate(manager.registrations):
-            manager.registrations[number] = replace(one, predicates=(*one.predicates, shoot.owns))
+            manager.registrations[number] = replace(one, scope=shoot.owns)
             shoot.types[one.cls] = next(iter(one.types), "")
         stack.callback(_end, manager, _seed.client, user)
         grant(_seed.client, manager, user)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
+from msgspec.structs import replace
 
 from actuator.errors import ActuatorError, AlreadyExists, TooManyRequests, Unavailable
 from actuator.interface import Actuator, Client, Resource, kind_of, object_class
@@ -157,5 +158,6 @@ def manager_for(
         if object_class(actuator).KIND.has_operation_annotation:
             manager.add(actuator, type=types)
         else:
-            manager.add(actuator, predicates=[of_drills(types)])
+            manager.add(actuator)
+            manager.registrations[-1] = replace(manager.registrations[-1], scope=of_drills(types))
     return manager

@@ -29,7 +29,7 @@ from generic.manager.leaderelection import LEASES, Timing
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
-from generic.tools.drain.survey import NOT_SERVED, Held, Survey, may
+from generic.tools.drain.survey import Held, Survey, may
 
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
@@ -128,8 +128,6 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
 
     Raises ActuatorError or ApiError.
     """
-    if not held.is_served:
-        raise ActuatorError(NOT_SERVED)
     orphans = _record(client, held, clock)
     notes = [f"{orphans} Orphan{'s' if orphans > 1 else ''}"] if orphans else []
     if _guards_alone(held, needing):
@@ -216,7 +214,7 @@ def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> S
 
 def rows_of_held(held: Sequence[Held]) -> list[Row]:
     """Return the rows of objects with our finalizer, those under deletion first."""
-    rows = [_row(one, "" if one.is_served else NOT_SERVED) for one in held]
+    rows = [_row(one, "") for one in held]
     return sorted(rows, key=lambda row: (row.state is State.ALIVE, row.namespace))
 
 

@@ -2,10 +2,6 @@
 
 Read-only: it lists the extension's kinds, which its generated role allows. Not here: the removal of
 finalizers (`release`).
-
-Objects that an actuator's own predicates reject are listed as well: predicates may filter events
-rather than objects, and a false positive is better than a stuck object. Since they may also mean
-that another controller serves the object, `release` does not change it.
 """
 
 import time
@@ -17,11 +13,9 @@ import attrs
 from actuator.errors import ActuatorError, Forbidden, Gone, NotFound, TooManyRequests, Unavailable
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
-from generic.controller.predicates import all_of, has_class, has_type
-from generic.kube.headers import Event, EventType, Header, Request, header, request_of
+from generic.controller.predicates import first_sight
+from generic.kube.headers import Header, Request, header, request_of
 from generic.manager.registry import Registration
-
-NOT_SERVED = "excluded by predicates of the actuator: it may belong to another one"
 
 _PAUSE = 2.0
 """Seconds between two surveys while waiting."""
@@ -56,16 +50,6 @@ class Held:
     def is_deleting(self) -> bool:
         """Whether it has a deletionTimestamp."""
         return self.header.deletion_timestamp is not None
-
-    @property
-    def first_sight(self) -> Event[Header]:
-        """The event with which predicates decide whether the object is served."""
-        return Event(EventType.ADDED, self.request, None, self.header)
-
-    @property
-    def is_served(self) -> bool:
-        """Whether the actuator's own predicates accept it."""
-        return all_of(*self.registration.predicates)(self.first_sight)
 
     def __str__(self) -> str:
         return f"{self.registration.kind.name} {self.request}"
@@ -104,9 +88,9 @@ def survey(
             missing.append(str(resource))
             continue
         serving = [one for one in registrations if resource_of(one.kind) == resource]
-        candidates = _with_finalizer(objects, serving)
-        for found in sorted(candidates, key=lambda one: not one.is_served):
-            ours = _serves(found, extension_classes)
+        for found in _with_finalizer(objects, serving):
+            selects = found.registration.selection(extension_classes)
+            ours = selects(first_sight(found.request, found.header))
             (held if ours else others).setdefault(found.header.uid, found)
     of_others = [found for uid, found in others.items() if uid not in held]
     return Survey(held=tuple(held.values()), of_others=of_others, not_installed=missing)
@@ -159,11 +143,3 @@ def _with_finalizer(objects: Sequence[Raw], serving: Sequence[Registration]) -> 
         for registration in serving:
             if registration.kind.finalizer in seen.finalizers:
                 yield Held(registration=registration, raw=raw, header=seen)
-
-
-def _serves(found: Held, extension_classes: Sequence[str]) -> bool:
-    """Return whether the manager serves the object; without types it serves every one."""
-    types = found.registration.types
-    if not types:
-        return True
-    return all_of(has_type(*types), has_class(*extension_classes))(found.first_sight)

@@ -11,9 +11,10 @@ from actuator.interface import Actuator, Client, SeedObjects, innermost, resourc
 from actuator.meta import Kind, Raw
 from actuator.suggestions import did_you_mean
 from actuator.v1alpha1 import BackupEntry
+from generic.controller.predicates import first_sight
 from generic.kube.clusters import NAMESPACES
 from generic.kube.events import EVENTS
-from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
+from generic.kube.headers import Header, Request, as_dict, header, request_of
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS, Orphan, remaining
 from generic.reconciler.orphans.kind import SHOOT_LABEL
@@ -66,9 +67,7 @@ def explain(
     standing = attrs.evolve(standing, blockers=(*refused[:1], *standing.blockers))
     notes: list[str] = []
     if registrations is not None and by is None:
-        types = {type for one in registrations for type in one.types}
-        hint = did_you_mean(head.type, types)
-        notes.append(f"the extension serves no {kind.name} of type {head.type!r}{hint}")
+        notes += _not_served(registrations, kind, obj)
     if standing.untouched:
         notes += _other_types(reader, kind, head.type)
     removal = None if by is None else _removal(reader, by, obj, namespace)
@@ -158,13 +157,27 @@ def _serving(
     registrations: Sequence[Registration], kind: Kind, request: Request, header: Header
 ) -> Registration | None:
     """Return the registration that serves this object of `kind`, or None."""
-    first_sight = Event(EventType.ADDED, request, None, header)
     for one in registrations:
         same = (one.kind.group, one.kind.name) == (kind.group, kind.name)
-        typed = not one.types or header.type in one.types
-        if same and typed and all(predicate(first_sight) for predicate in one.predicates):
+        if same and one.selection(None)(first_sight(request, header)):
             return one
     return None
+
+
+def _not_served(registrations: Sequence[Registration], kind: Kind, obj: Raw) -> Iterator[str]:
+    """Yield why the extension never acts on an object that it does not serve."""
+    head, request = header(obj), request_of(obj)
+    known = {type for one in registrations for type in one.types}
+    where = f" in namespace {request.namespace}" if head.type in known and kind.namespaced else ""
+    hint = "" if where else did_you_mean(head.type, known)
+    yield f"the extension serves no {kind.name} of type {head.type!r}{where}{hint}"
+    for one in registrations:
+        if one.kind.name == kind.name and one.kind.finalizer in head.finalizers:
+            yield (
+                f"the finalizer {one.kind.finalizer} stays unless another extension removes it; "
+                "correct spec.type, or the types and namespaces of the extension"
+            )
+            return
 
 
 def _other_types(reader: Reader, kind: Kind, type: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ from extensions.certificate import CertificateService, IssuerController, extensi
 from extensions.certificate.actuator import MANAGED_NAME
 from extensions.certificate.config import API_VERSION
 from extensions.certificate.issuers import ISSUERS, Issuer
-from generic.controller.predicates import has_namespace
 from generic.kube.crds import crd
 from generic.library.managedresources import SHOOT_FINALIZER
 from generic.manager.manager import Manager
@@ -56,7 +55,7 @@ def serve_issuers(environment, admin, namespace, shoots) -> Iterator[Callable[[]
     """Switches the third party's controller on, for the Issuers of this test alone."""
     options = Options(metrics_bind_address="0", health_bind_address="0", leader_election=False)
     manager = Manager(options)
-    manager.add(IssuerController(), predicates=[has_namespace(namespace)])
+    manager.add(IssuerController(), namespaces=[namespace])
     with connected(environment, admin, manager, namespace):
         yield manager.start
 

@@ -24,7 +24,7 @@ from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.seed import install
 from generic.tools.cli.load import load_manager
 from generic.tools.drain import release, survey, wait
-from generic.tools.drain.release import State, rows_of_held, rows_of_released
+from generic.tools.drain.release import State, rows_of_released
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 FOREIGN = "example.org/foreign"
@@ -311,24 +311,23 @@ def test_what_is_put_on_again_is_told(admin, manager, seed, held):
     assert "added again" in row.note
 
 
-def test_what_the_actuators_own_predicates_do_not_pass_is_listed_but_not_released(
-    admin, seed, held, namespace
-):
+def test_the_selection_and_no_predicate_decides_what_is_released(admin, seed, held, namespace):
     manager = Manager()
-    manager.add(Script(), type=namespace, predicates=[has_name("mine")])
-    manager.add(Script(), type=namespace, predicates=[has_name("mine-too")])
-    for name in ("mine", "mine-too", "anothers"):
-        held(name)
-    found = survey(admin, manager.registrations, ())
-    assert {row.name for row in rows_of_held(found.held) if row.note} == {"anothers"}
-    done = list(release(admin, found, SystemClock()))
-    rows = rows_of_released(done, survey(admin, manager.registrations, ()).held)
-    assert {row.name: row.state for row in rows} == {
-        "mine": State.RELEASED,
-        "mine-too": State.RELEASED,
-        "anothers": State.ALIVE,
+    nothing = [lambda event: 1 / 0, has_name("another")]
+    manager.add(Script(), type=namespace, namespaces=[namespace], predicates=nothing)
+    elsewhere = Manager()
+    elsewhere.add(Script(), type=namespace, namespaces=["elsewhere"])
+    held("mine")
+    found = survey(admin, elsewhere.registrations, ())
+    assert not found.held
+    assert ("mine", namespace) in {
+        (one.request.name, one.request.namespace) for one in found.of_others
     }
-    assert finalizers(seed, "anothers") == [FINALIZER]
+    found = survey(admin, manager.registrations, ())
+    done = list(release(admin, found, SystemClock()))
+    (row,) = rows_of_released(done, survey(admin, manager.registrations, ()).held)
+    assert (row.name, row.state) == ("mine", State.RELEASED)
+    assert finalizers(seed, "mine") == []
 
 
 def test_what_changes_meanwhile_loses_no_foreign_finalizer_and_a_new_object_keeps_ours(

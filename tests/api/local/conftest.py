@@ -13,7 +13,6 @@ from local_objects import manifest
 from actuator.meta import Object, Raw
 from extensions.local.mounts import Mount, MountController
 from extensions.local.outside import Outside
-from generic.controller.predicates import has_namespace
 from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
@@ -72,7 +71,6 @@ def serve_mounts(environment, admin, namespace) -> Iterator[Callable[[], None]]:
     """Switches the storage vendor's controller on, for the Mounts of this test alone."""
     options = Options(metrics_bind_address="0", health_bind_address="0")
     manager = Manager(attrs.evolve(options, leader_election=False))
-    ours = has_namespace(namespace, f"{namespace}-moved")
-    manager.add(MountController(), predicates=[ours])
+    manager.add(MountController(), namespaces=[namespace, f"{namespace}-moved"])
     with connected(environment, admin, manager, namespace):
         yield manager.start

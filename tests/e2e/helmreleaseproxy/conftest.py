@@ -15,7 +15,6 @@ from helm_objects import Cluster, Way
 from extensions.helmreleaseproxy import CHARTS, Helm, HelmCharts, HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places
-from generic.controller.predicates import has_namespace
 from generic.kube.client import connect
 from generic.library.charts import find_helm
 from generic.manager.manager import Manager
@@ -68,7 +67,7 @@ def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., M
             manager = Manager(options, **more)
             releases = HelmReleases(program or Helm(helm), CHARTS, places)
             for actuator in (of_charts(CHARTS, places), releases):
-                manager.add(actuator, predicates=[has_namespace(namespace)])
+                manager.add(actuator, namespaces=[namespace])
             stack.enter_context(connected(environment, admin, manager, namespace))
             manager.start()
             assert manager.wait_synced(PATIENCE)

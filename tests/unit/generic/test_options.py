@@ -9,6 +9,9 @@ import pytest
 from harness import Script
 
 from actuator.errors import ConfigurationError
+from actuator.v1alpha1 import BackupBucket
+from extensions.certificate.issuers import IssuerController
+from generic.controller.predicates import has_namespace
 from generic.kube.client import connect
 from generic.manager.flags import from_args
 from generic.manager.manager import Manager
@@ -221,12 +224,46 @@ def test_several_actuators_of_a_kind_have_names_of_their_own():
     assert [one.name for one in manager.registrations] == ["infrastructure", "infrastructure-b"]
 
 
-def test_no_object_gets_two_actuators():
+SERVED_TWICE = [
+    pytest.param({"type": ["b", "c"]}, {}, "Infrastructure b", id="a type"),
+    pytest.param({"type": "a"}, {"predicates": [has_namespace("n")]}, "Infrastructure a", id="n"),
+    pytest.param({"type": "a", "namespaces": ["n"]}, {}, "Infrastructure a n", id="part"),
+    pytest.param(
+        {"type": "a", "namespaces": ["n", "m"]},
+        {"namespaces": ["m", "o"]},
+        "Infrastructure a m",
+        id="a namespace",
+    ),
+]
+
+
+@pytest.mark.parametrize(("added", "first", "served"), SERVED_TWICE)
+def test_no_object_gets_two_actuators(added, first, served):
     manager = Manager()
-    manager.add(Script(), type=["a", "b"])
-    with pytest.raises(ValueError, match="infrastructure already serves Infrastructure b"):
-        manager.add(Script(), type=["b", "c"])
-    manager.add(Script(), type="b", predicates=[lambda event: False])
+    manager.add(Script(), type=["a", "b"], **first)
+    with pytest.raises(ValueError, match=rf"infrastructure already serves {served}; .*type=…"):
+        manager.add(Script(), predicates=[lambda event: False], **added)
+    manager.add(Script(), type="c")
+    if "namespaces" in first:
+        manager.add(Script(), type="a", namespaces=["p"])
+
+
+def test_actuators_without_types_serve_the_same_objects():
+    manager = Manager()
+    manager.add(IssuerController())
+    with pytest.raises(ValueError, match=r"issuer already serves Issuer x; .* or namespaces="):
+        manager.add(IssuerController(), type="x")
+
+
+@pytest.mark.parametrize("namespaces", ["abc", [""], ["a", ""]])
+def test_namespaces_are_a_list_of_names(namespaces):
+    with pytest.raises(ValueError, match="set a list of names"):
+        Manager().add(Script(), type="a", namespaces=namespaces)
+
+
+def test_a_cluster_scoped_kind_has_no_namespaces_to_select():
+    with pytest.raises(ValueError, match="BackupBucket objects have no namespace; remove"):
+        Manager().add(Script(BackupBucket), type="a", namespaces=["n"])
 
 
 def test_a_heartbeat_is_there_when_its_namespace_is():

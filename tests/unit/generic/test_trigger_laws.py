@@ -1,5 +1,8 @@
 """Laws of triggers: which differences of two states start an attempt, for every kind and mode."""
 
+import random
+from itertools import cycle
+
 import attrs
 import pytest
 from hypothesis import Phase, given, settings
@@ -15,9 +18,15 @@ from generic.controller.predicates import (
     any_of,
     conditions_changed,
     default_predicate,
+    filtered,
     finalizers_changed,
+    first_sight,
+    for_event_types,
+    has_name,
+    has_namespace,
     has_operation_annotation,
     is_deleting,
+    negate,
 )
 from generic.kube.headers import Event, EventType, Header, Owner, Request
 
@@ -152,3 +161,98 @@ def test_a_trigger_that_misses_a_change_is_found(missing):
 
     with pytest.raises(AssertionError):
         check_that_exactly_what_matters_triggers(blind, OUTSIDE, False, FIRST)
+
+
+def failing(event):
+    raise LookupError("a mistake of the author")
+
+
+def leaving(event):
+    raise SystemExit
+
+
+STATES = [
+    negate(is_deleting),
+    is_deleting,
+    has_name("other"),
+    has_namespace("other"),
+    for_event_types(EventType.DELETED),
+    for_event_types(EventType.MODIFIED),
+    lambda event: True,
+    lambda event: False,
+    lambda event: None,
+    failing,
+    leaving,
+]
+"""Predicates that do not compare the old state with the new one."""
+CHANGES = [finalizers_changed, conditions_changed("a", "b"), negate(finalizers_changed)]
+
+
+def combined(plain):
+    """Any combination of these predicates."""
+    pairs = st.lists(st.sampled_from(plain), min_size=1, max_size=3)
+    return pairs | pairs.map(lambda some: [any_of(*some)]) | pairs.map(lambda s: [negate(s[0])])
+
+
+@pytest.mark.parametrize(("kind", "ignoring"), MODES)
+def test_no_predicate_hides_the_end_of_an_object_with_our_finalizer(kind, ignoring):
+    trigger = default_predicate(kind, ignore_operation_annotation=ignoring)
+
+    @given(authors=combined([*STATES, *CHANGES]), decisive=DECISIVE, old=FOREIGN, new=FOREIGN)
+    def law(authors, decisive, old, new):
+        held = decisive | {"deletion_timestamp": "2026-01-01T00:00:00Z", "ours": True}
+        passes = filtered(kind, authors, trigger)
+        state, before = header_of(kind, held, new), held | {"deletion_timestamp": None}
+        assert passes(first_sight(REQUEST, state))
+        assert passes(event(header_of(kind, before, old), state))
+
+    law()
+
+
+@pytest.mark.parametrize(("kind", "ignoring"), MODES)
+def test_no_predicate_of_an_author_lets_others_set_the_rate(kind, ignoring):
+    trigger = default_predicate(kind, ignore_operation_annotation=ignoring)
+
+    @given(authors=combined(STATES), decisive=DECISIVE, old=FOREIGN, new=FOREIGN)
+    def law(authors, decisive, old, new):
+        states = header_of(kind, decisive, old), header_of(kind, decisive, new)
+        assert not filtered(kind, authors, trigger)(event(*states))
+
+    law()
+
+
+CALM = {"resource_version": 1, "last_operation": ("Create", "Error"), "has_error": True}
+PLAIN = {"uid": "u", "generation": 1, "deletion_timestamp": None, "ours": True, "requested": {}}
+
+
+def state(*finalizers, kind=OUTSIDE):
+    return header_of(kind, PLAIN, CALM | {"annotations": {}, "finalizers": finalizers})
+
+
+def test_a_predicate_that_contradicts_itself_selects_no_change():
+    trigger = default_predicate(OUTSIDE, ignore_operation_annotation=False)
+    change, dice = event(state(), state("a/a")), random.Random(7)
+    for answers in ([True, False], [True, True, False], [False, True, True]):
+        flips = cycle(answers)
+        passes = filtered(OUTSIDE, [lambda _event, flips=flips: next(flips)], trigger)
+        assert not any(passes(change) for _ in range(200))
+    passes = filtered(OUTSIDE, [lambda _event: dice.random() < 0.5], trigger)
+    assert sum(passes(change) for _ in range(500)) < 10
+
+
+@pytest.mark.parametrize("kind", [Infrastructure.KIND, OUTSIDE], ids=["gardener", "outside"])
+def test_a_field_that_a_predicate_selects_triggers_an_object_with_work(kind):
+    trigger = default_predicate(kind, ignore_operation_annotation=False)
+    change = event(state(kind=kind), state("a/a", kind=kind))
+    assert not trigger(change)
+    selects = any_of(finalizers_changed, for_event_types(EventType.ADDED))
+    assert filtered(kind, [selects], trigger)(change)
+    assert not filtered(kind, [conditions_changed("a")], trigger)(change)
+
+
+def test_a_field_that_a_predicate_selects_asks_nothing_of_an_object_without_work():
+    kind = Infrastructure.KIND
+    trigger = default_predicate(kind, ignore_operation_annotation=False)
+    calm = CALM | {"last_operation": ("Reconcile", "Succeeded"), "annotations": {}}
+    old, new = (header_of(kind, PLAIN, calm | {"finalizers": some}) for some in ((), ("a/a",)))
+    assert not filtered(kind, [finalizers_changed], trigger)(event(old, new))
