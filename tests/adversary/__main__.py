@@ -1,6 +1,6 @@
 """The adversary: attacks a manager with generated input, and judges what others notice of it.
 
-    python -m tests.adversary [--inputs 10000] [--seed N] [--family objects values kubeconfigs]
+    python -m tests.adversary [--inputs 10000] [--seed N] [--family objects values predicates]
 
 The seed is printed: it plays the same inputs again, with --only a single one of them. Exit
 status 1 when a rule was broken.

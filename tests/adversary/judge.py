@@ -55,6 +55,9 @@ _RULES = {
     "secret": "No part of a Secret leaves",
     "kubeconfig": "A kubeconfig is refused, or means the same to every reader",
     "review": "A request to the webhook server is answered, and disturbs no other",
+    "alone": "An object is served by the actuator that selects it, and by no other",
+    "released": "A deleted object with our finalizer is released where it is selected",
+    "rate": "Other writers do not set the rate of attempts",
 }
 
 

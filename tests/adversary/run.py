@@ -29,6 +29,7 @@ from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
 from tests.adversary.lives import Lives
+from tests.adversary.selections import attack_selections
 from tests.adversary.subject import manager_of
 from tests.adversary.values import HANG
 from tests.soak.figures import Sampler
@@ -36,7 +37,7 @@ from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 
-FAMILIES = ("objects", "values", "kubeconfigs", "reviews")
+FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates")
 _ALIVE = 20
 """Objects at a time."""
 _MIB = 64.0
@@ -61,11 +62,8 @@ def attack(
     `settle`: seconds in which the threads of calls that hang have to end.
     """
     report = Report(say)
-    if family == "kubeconfigs":
-        _read_kubeconfigs(seed, numbers, report)
-        return report
-    if family == "reviews":
-        _send_reviews(seed, numbers, report)
+    if family in _ATTACKS:
+        _ATTACKS[family](environment, seed, numbers, report)
         return report
     names = Names()
     admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
@@ -142,7 +140,9 @@ def _judge_rest(admin: HttpClient, lives: Lives, added: Sequence[Serving], repor
         report.complain("alive", "orphans verify", f"{type(error).__name__}: {error}")
 
 
-def _read_kubeconfigs(seed: int, numbers: Sequence[int], report: Report) -> None:
+def _read_kubeconfigs(
+    _environment: Environment, seed: int, numbers: Sequence[int], report: Report
+) -> None:
     from tests.adversary.kubeconfigs import kubeconfig, problem, reader
 
     with reader() as read:
@@ -153,7 +153,9 @@ def _read_kubeconfigs(seed: int, numbers: Sequence[int], report: Report) -> None
             report.counts["lived"] += 1
 
 
-def _send_reviews(seed: int, numbers: Sequence[int], report: Report) -> None:
+def _send_reviews(
+    _environment: Environment, seed: int, numbers: Sequence[int], report: Report
+) -> None:
     from tests.adversary.reviews import request, serving
 
     with serving() as target:
@@ -164,3 +166,11 @@ def _send_reviews(seed: int, numbers: Sequence[int], report: Report) -> None:
             report.counts["lived"] += 1
         if found := target.end():
             report.complain("review", "the end", found)
+
+
+_ATTACKS: dict[str, Callable[[Environment, int, Sequence[int], Report], None]] = {
+    "kubeconfigs": _read_kubeconfigs,
+    "reviews": _send_reviews,
+    "predicates": attack_selections,
+}
+"""Families that need no manager in a process of its own."""

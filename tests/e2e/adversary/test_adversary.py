@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from generic.controller.predicates import all_of, contained
 from generic.testing.drill.names import Names
 from generic.testing.envtest import Environment
 from tests.adversary import texts
 from tests.adversary.inputs import MARK, dice_of, input_of
 from tests.adversary.judge import Report, leaks, problems_of
 from tests.adversary.run import FAMILIES, attack
+from tests.adversary.selections import attack_selections, selected
 from tests.adversary.values import plan
 
 ROOT = Path(__file__).parents[3]
@@ -41,7 +43,8 @@ def ground():
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_breaks_a_rule_in_many_inputs(ground, tmp_path, monkeypatch, family):
-    for limit in ("lives.PATIENCE", "lives.GRACE", "bystanders.PATIENCE"):
+    limits = ("lives.PATIENCE", "lives.GRACE", "bystanders.PATIENCE", "selections.PATIENCE")
+    for limit in limits:
         monkeypatch.setattr(f"tests.adversary.{limit}", PATIENCE)
     report = attack(ground, 12, family, range(INPUTS), tmp_path, print)
     assert report.problems == {}
@@ -98,7 +101,30 @@ def test_an_old_mistake_is_caught(ground, tmp_path, monkeypatch, plant, family, 
     assert rules <= report.problems.keys()
 
 
+def hides(kind, authors, trigger):
+    """As it was: the predicates of the author also decide what is served."""
+    return all_of(*map(contained, authors), trigger)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("place", "plant", "rules"),
+    [
+        pytest.param("wiring.filtered", hides, {"released"}, id="predicates hide a deletion"),
+        pytest.param("registry.Registration.shares", lambda *_: "", {"alone"}, id="two actuators"),
+    ],
+)
+def test_an_old_mistake_of_selections_is_caught(ground, monkeypatch, place, plant, rules):
+    monkeypatch.setattr("tests.adversary.selections.PATIENCE", 2.0)
+    monkeypatch.setattr("tests.adversary.selections._FAILING_SECONDS", 0.2)
+    monkeypatch.setattr(f"generic.manager.{place}", plant)
+    report = Report()
+    attack_selections(ground, 1, range(25), report)
+    assert rules <= report.problems.keys()
+
+
 def test_the_same_seed_makes_the_same_inputs():
+    assert [selected(7, n) for n in range(50)] == [selected(7, n) for n in range(50)]
     names = Names("abc")
     for family in ("objects", "values"):
         made = [[input_of(7, family, n, names) for n in range(50)] for _ in range(2)]
