@@ -10,7 +10,8 @@
     │   └── LeaseLost            another replica leads now
     ├── DecodeError              bytes or JSON that are not an object of the expected class
     └── ApiError                 the API server refused, or could not be reached
-        ├── NotFound             404
+        ├── NotFound             404 that names the requested object: it does not exist
+        │   └── NotServed        404, and the API server does not serve the resource
         ├── Conflict             409
         │   └── AlreadyExists    409, reason AlreadyExists
         ├── Gone                 410, the resourceVersion is too old
@@ -129,7 +130,8 @@ class ApiError(Exception):
     """The API server did not execute a request.
 
     `status` is the HTTP status (0 without a response), `reason` the Kubernetes status reason,
-    `causes` the reasons in `details.causes`, `retry_after` the seconds of a Retry-After header.
+    `causes` the reasons in `details.causes`, `retry_after` the seconds of a Retry-After header,
+    `about` the object that the answer names, "secrets/NAME" or "plural.group/NAME".
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class ApiError(Exception):
         reason: str = "",
         causes: Iterable[str] = (),
         retry_after: float | None = None,
+        about: str = "",
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -147,10 +150,18 @@ class ApiError(Exception):
         self.reason = reason
         self.causes = tuple(causes)
         self.retry_after = retry_after
+        self.about = about
 
 
 class NotFound(ApiError):
-    """404."""
+    """404 that names the requested object: it does not exist.
+
+    A 404 about another object, such as the namespace, or from a proxy is an ApiError of status 404.
+    """
+
+
+class NotServed(NotFound):
+    """404, and the API server's own lists lack the resource: it has no objects."""
 
 
 class Conflict(ApiError):
@@ -204,14 +215,25 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def api_error(
-    http_status: int, status: Mapping[str, Any], *, retry_after: float | None = None
+    http_status: int,
+    status: Mapping[str, Any],
+    *,
+    retry_after: float | None = None,
+    requested: str | None = None,
 ) -> ApiError:
-    """Return the exception for an HTTP status and the (possibly empty) `Status` in its body."""
-    reason = str(status.get("reason") or "")
-    details = status.get("details")
+    """Return the exception for an HTTP status and the (possibly empty) `Status` in its body.
+
+    `requested` is the object, as in `about`, or its collection; None if unknown. An answer that
+    names another object is no NotFound and no AlreadyExists.
+    """
+    reason, details = str(status.get("reason") or ""), status.get("details")
     causes = details.get("causes") if isinstance(details, Mapping) else None
+    about = _named(status)
     cls = _BY_STATUS.get(http_status) or (Unavailable if http_status >= 500 else ApiError)
-    if cls is Conflict and reason == "AlreadyExists":
+    if cls is NotFound and requested not in (None, about):
+        cls = ApiError
+    is_there = requested is None or about.startswith(f"{requested}/")
+    if cls is Conflict and reason == "AlreadyExists" and is_there:
         cls = AlreadyExists
     return cls(
         http_status,
@@ -219,7 +241,18 @@ def api_error(
         reason=reason,
         causes=[str(c.get("reason", "")) for c in causes or () if isinstance(c, Mapping)],
         retry_after=retry_after,
+        about=about,
     )
+
+
+def _named(status: Mapping[str, Any]) -> str:
+    """Return the object that a Status names; "" for the denial of a webhook, which chooses it."""
+    details = status.get("details")
+    if not isinstance(details, Mapping) or 'admission webhook "' in str(status.get("message")):
+        return ""
+    name, plural, group = (str(details.get(key) or "")[:256] for key in ("name", "kind", "group"))
+    resource = f"{plural}.{group}" if group else plural
+    return f"{resource}/{name}" if name and plural else ""
 
 
 def codes_of(error: BaseException | None) -> tuple[ErrorCode, ...]:

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from actuator.codec import read_json
-from actuator.errors import ApiError, Invalid, Unavailable, api_error
+from actuator.errors import ApiError, Invalid, NotFound, NotServed, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
 from generic.kube.documents import Answer
@@ -52,6 +52,10 @@ _MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
 _NO_ANSWER = "cannot reach the API server, or cannot verify its certificate"
 """The error for a tenant's server: it must not reveal open ports in the seed's network."""
 _USER_AGENT = "gardener-actuator"
+_OBJECT = re.compile(  # group, plural and name in the path of an object or a collection
+    r"/(?:api|apis/([^/]+))/[^/]+(?:/namespaces/[^/]+(?=/(?!(?:status|finalize)$)[^/]))?"
+    r"/([^/]+)(?:/([^/]+))?(?:/.*)?"
+)
 _Objects = list[Raw]
 
 
@@ -198,7 +202,14 @@ class HttpClient:
         """See Client."""
         path = path_of(resource, namespace, name, subresource)
         content_type = MERGE_PATCH if isinstance(patch, dict) else JSON_PATCH
-        answer = self._write("PATCH", path, patch, content_type)
+        try:
+            answer = self._write("PATCH", path, patch, content_type)
+        except NotFound as error:
+            if not subresource or isinstance(error, NotServed):
+                raise
+            self.get(resource, name, namespace)  # a CRD without the subresource answers the same
+            text = f"{error}: the object exists, but not its subresource {subresource}"
+            raise ApiError(404, text, reason=NotServed.__name__) from error
         return Answer(_object(answer), answer)
 
     def delete(
@@ -230,7 +241,7 @@ class HttpClient:
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         data = self._body(response, method, path, limit)
         if response.status >= 300:
-            raise _error(method, path, response.status, data, response.headers)
+            raise self._error(method, path, response, data)
         if method != "GET" and self._is_trusted and (told := response.headers.get("warning")):
             self._warnings.log(path, told)
         return data
@@ -248,7 +259,7 @@ class HttpClient:
         try:
             if response.status >= 300:
                 data = self._body(response, "GET", path, read_timeout)
-                raise _error("GET", path, response.status, data, response.headers)
+                raise self._error("GET", path, response, data)
             yield _lines(response, path)
         finally:
             response.close()
@@ -304,6 +315,31 @@ class HttpClient:
         if response.status == 401:
             self._access.refused(authorization)
         return response
+
+    def _error(self, method: str, path: str, response: Response, body: bytes) -> ApiError:
+        error = _error(method, path, response.status, body, response.headers)
+        names_an_object = error.about or isinstance(error, NotFound)
+        if error.status != 404 or names_an_object or not self._lacks(_requested(path)):
+            return error
+        text = f"{method} {path}: the API server does not serve this resource"
+        return NotServed(404, text, reason=NotServed.__name__)
+
+    def _lacks(self, requested: str) -> bool:
+        """Whether the API server's lists of groups and resources lack it in every version.
+
+        An unavailable aggregated API and a proxy do not count, and core resources always exist.
+        """
+        plural, _, group = requested.partition("/")[0].partition(".")
+        asking = self._with(_accept=JSON)
+        try:
+            groups = _object(asking.send("GET", "/apis"))["groups"]
+            for version in chain(*(one["versions"] for one in groups if one["name"] == group)):
+                known = _object(asking.send("GET", f"/apis/{version['groupVersion']}"))
+                if plural in [one["name"] for one in known["resources"]]:
+                    return False
+        except (ApiError, LookupError, TypeError):
+            return False
+        return group != ""
 
     def _body(self, response: Response, method: str, path: str, limit: float) -> bytes:
         """Return the body; a tenant's server can send any amount, as slowly as it wants."""
@@ -371,7 +407,16 @@ def _error(
         status,
         {**answer, "message": f"{method} {path}: {str(message)[:_MOST_TEXT]}"},
         retry_after=float(after) if after.isdecimal() else None,
+        requested=_requested(path),
     )
+
+
+def _requested(path: str) -> str:
+    """Return the requested object, "plural.group/name", or the collection; "" for another path."""
+    found = _OBJECT.fullmatch(path)
+    group, plural, name = (unquote(part or "") for part in found.groups()) if found else [""] * 3
+    resource = f"{plural}.{group}" if group else plural
+    return f"{resource}/{name}" if name else resource
 
 
 def _lines(response: Response, path: str) -> Iterator[bytes]:

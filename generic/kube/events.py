@@ -3,8 +3,8 @@
 This is best effort: repeats are merged for a while, and no decision may depend on an event.
 
 Events are core v1 events with counts, which `kubectl describe` shows. An event lives in the
-namespace of its object and is deleted with it. The API server rejects events for a terminating
-namespace: those are written into `default`, with the Namespace as their object.
+namespace of its object and is deleted with it. The API server rejects events for a terminating or
+missing namespace: those are written into `default`, with the Namespace as their object.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
+from actuator.errors import AlreadyExists, ApiError, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
 from generic.kube.errorinfo import shorten
@@ -97,7 +97,9 @@ class EventRecorder:
         patch = {"count": count, "lastTimestamp": format_time(self._clock.now())}
         try:
             self._client.patch(EVENTS, recorded.name, recorded.namespace, patch)
-        except NotFound:  # it expired, or was never accepted
+        except ApiError as error:  # it expired, or was never accepted
+            if not isinstance(error, NotFound) and not _namespace_ends(error):
+                raise
             return False
         return True
 
@@ -105,7 +107,7 @@ class EventRecorder:
         """Write a new event and return its namespace. Raises ApiError."""
         try:
             self._put(event)
-        except (Forbidden, NotFound) as error:
+        except ApiError as error:
             if not about["namespace"] or not _namespace_ends(error):
                 raise
             event = _about_namespace(about, event)
@@ -146,7 +148,7 @@ def _about_namespace(about: About, event: Raw) -> Raw:
 
 def _namespace_ends(error: ApiError) -> bool:
     """Whether the namespace caused the error: it is terminating or deleted."""
-    return isinstance(error, NotFound) or "NamespaceTerminating" in error.causes
+    return error.about.startswith("namespaces/") or "NamespaceTerminating" in error.causes
 
 
 def _namespace(about: About) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from actuator.errors import NotFound
+from actuator.errors import NotFound, NotServed
 from actuator.interface import Client
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested
@@ -34,8 +34,8 @@ class Writer(Struct, frozen=True):
     ) -> Entry[Header]:
         """Patch and return the object. Raises Stale, ObjectGone or ApiError.
 
-        A 404 that is not about the object, as from an API server that does not serve the kind, does
-        not prove that the object was deleted: it stays an ApiError, and the store keeps the object.
+        A 404 that does not name the object, as from an API server without its namespace or its CRD,
+        does not prove that it was deleted: it stays an ApiError, and the store keeps the object.
         """
         namespace, name = request
         try:
@@ -47,9 +47,9 @@ class Writer(Struct, frozen=True):
             if event is not None:
                 self.notify(event)
             raise
+        except NotServed:
+            raise
         except NotFound as error:
-            if error.reason != "NotFound":
-                raise
             if self.forgets:
                 self.store.forget(request, uid)
             raise ObjectGone(str(request)) from error

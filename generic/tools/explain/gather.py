@@ -6,13 +6,12 @@ from datetime import datetime
 import attrs
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, DecodeError, NotFound
+from actuator.errors import ActuatorError, DecodeError, NotFound, NotServed
 from actuator.interface import Actuator, Client, SeedObjects, innermost, resource_of
 from actuator.meta import Kind, Raw
 from actuator.suggestions import did_you_mean
 from actuator.v1alpha1 import BackupEntry
 from generic.controller.predicates import first_sight
-from generic.kube.clusters import NAMESPACES
 from generic.kube.events import EVENTS
 from generic.kube.headers import Header, Request, as_dict, header, request_of
 from generic.manager.registry import Registration
@@ -71,7 +70,7 @@ def explain(
     if standing.untouched:
         notes += _other_types(reader, kind, head.type)
     removal = None if by is None else _removal(reader, by, obj, namespace)
-    home = around.namespace()
+    home = around.namespace
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
     target = Target(served, head.labels, labels, errors_of(standing, told))
     return Explanation(
@@ -98,13 +97,12 @@ def overview(
     API server does not answer.
     """
     reader = Reader(client)
-    try:
-        found = reader.get(NAMESPACES, namespace) or {}
-    except NotFound:
-        raise ActuatorError(f"namespace {namespace} not found") from None
     around, nowhere = Surroundings(client, reader, namespace), Surroundings(client, reader, "")
     standings: list[Standing] = []
+    found = around.namespace or {}
     listed = [(kind, _objects(reader, kind, namespace)) for kind in kinds]
+    if around.blockers and not any(objects for _, objects in listed):
+        raise ActuatorError(f"namespace {namespace} not found")
     _check_served(reader, [kind for kind, objects in listed if objects is not None])
     for kind, objects in listed:
         for obj in objects or ():
@@ -126,8 +124,8 @@ def _find(reader: Reader, kind: Kind, namespace: str, name: str) -> Raw:
     try:
         obj = reader.get(resource_of(kind), name, namespace)
     except NotFound as error:
-        served = f'"{name}"' in error.message  # else the path itself does not exist
-        why = f"{where} not found" if served else f"is not installed here; {_INSTALL}"
+        absent = isinstance(error, NotServed)
+        why = f"is not installed here; {_INSTALL}" if absent else f"{where} not found"
         raise ActuatorError(f"{kind.name} {why}") from None
     if obj is None:
         raise _unreadable(reader)

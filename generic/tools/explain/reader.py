@@ -74,6 +74,15 @@ class Surroundings:
         self._clusters = Clusters(store, client)
         self.cluster: Cluster = self._clusters.cluster(namespace)
         """Empty if it does not exist or cannot be read."""
+        self.namespace: Raw | None = None
+        """None without one, or if it does not exist or cannot be read."""
+        self.blockers: tuple[str, ...] = ()
+        """What blocks every object in the namespace."""
+        try:
+            self.namespace = reader.get(NAMESPACES, namespace) if namespace else None
+        except NotFound:
+            text = f"namespace {namespace} not found: create it again, to release its objects"
+            self.blockers = (text,)
         self._reader = reader
         self._namespace = namespace
         self._exists = cache(self._read_secret)
@@ -83,15 +92,6 @@ class Surroundings:
         if not self._readable and kind.cluster is not ClusterNeed.NEVER:
             return None
         return self._clusters.resolve(kind, self._namespace)
-
-    def namespace(self) -> Raw | None:
-        """Return the Namespace; None if it does not exist or cannot be read."""
-        if not self._namespace:
-            return None
-        try:
-            return self._reader.get(NAMESPACES, self._namespace)
-        except NotFound:
-            return None
 
     def reference(self, secret: Request | None) -> Reference | None:
         """Return whether the Secret exists; its contents are discarded at once."""

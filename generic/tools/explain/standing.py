@@ -67,7 +67,7 @@ def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing
         forcing=forcing(kind, head, verdict, around.cluster, status.last_error),
         untouched=_is_untouched(obj, head, now),
     )
-    wrong = *unreadable, *ignored_request(kind, head)
+    wrong = *around.blockers, *unreadable, *ignored_request(kind, head)
     return attrs.evolve(standing, blockers=(*wrong, *blockers(kind, standing)))
 
 

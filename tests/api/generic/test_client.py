@@ -19,6 +19,7 @@ from actuator.errors import (
     Invalid,
     LeaseLost,
     NotFound,
+    NotServed,
     TooManyRequests,
     Unauthorized,
     Unavailable,
@@ -147,7 +148,7 @@ def refusals(admin, environment, namespace, tmp_path):
         kubeconfig(tmp_path / "bad", environment.url, environment.ca_file, token="wrong-" + "x" * 9)
     )
     yield NotFound, 404, lambda: admin.get(CONFIG_MAPS, "missing", namespace)
-    yield NotFound, 404, lambda: admin.list(Resource("nowhere.example/v1", "things"), namespace)
+    yield NotServed, 404, lambda: admin.list(Resource("nowhere.example/v1", "things"), namespace)
     yield AlreadyExists, 409, lambda: admin.create(CONFIG_MAPS, taken)
     yield Conflict, 409, lambda: admin.delete(CONFIG_MAPS, "taken", namespace, uid="another")
     yield Invalid, 422, lambda: admin.patch(CONFIG_MAPS, "taken", namespace, failing)
@@ -265,7 +266,7 @@ def test_a_gate_is_asked_before_each_write_and_holds_it_back(through, http, name
     for method, call in every_call(fenced, namespace):
         if method == "GET":
             http.rule = lambda _method, _target: status(404, "NotFound")
-            with pytest.raises(NotFound):
+            with pytest.raises(ApiError, match="NotFound"):
                 call()
         else:
             with pytest.raises(LeaseLost):
