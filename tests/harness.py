@@ -5,6 +5,7 @@ What cluster tests share. Nothing in here stands in for the Kubernetes API.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -23,8 +24,8 @@ from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import ClusterNeed, Object, Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.kube.client import HttpClient
-from generic.kube.clusters import CLUSTERS
+from generic.kube.client import HttpClient, path_of
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.headers import Request, cluster_header
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -88,6 +89,14 @@ def is_allowed(
     }
     answer: bool = admin.create(_REVIEWS, review)["status"]["allowed"]
     return answer
+
+
+def remove_namespace(admin: HttpClient, namespace: str) -> None:
+    """Remove a namespace with all that is left in it, as operators do to one that is stuck."""
+    admin.delete(NAMESPACES, namespace)
+    found = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    body = json.dumps({**found, "spec": {"finalizers": []}}).encode()
+    admin.send("PUT", path_of(NAMESPACES, name=namespace, subresource="finalize"), body=body)
 
 
 def missing(what: str) -> Never:

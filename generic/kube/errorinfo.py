@@ -6,7 +6,6 @@ properties), so it belongs inside the guarded call, under the time limit of that
 Not here: the consequences for the object (`reconciler`, `reporter`).
 """
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -25,15 +24,11 @@ from actuator.errors import (
     DeadlineExceeded,
     DecodeError,
     ErrorCode,
-    Forbidden,
-    Invalid,
-    NotFound,
     RequeueAfter,
-    ShootUnreachable,
-    Unavailable,
     check_seconds,
 )
 from generic.kube.printable import printable
+from generic.kube.refusals import DENIED, REMEDIES, reason_of
 
 MAX_TEXT = 8192
 """Maximum length of an error's text, in bytes of UTF-8."""
@@ -44,9 +39,6 @@ _MAX_CODES = 8
 _EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
 """Exceptions raised on purpose; any other is counted as a bug."""
 _CODES = {code.value: code for code in ErrorCode}
-_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
-_DENIED = re.compile(r'admission webhook "[^"]+" denied')
-_WEBHOOK = re.compile(rf'{_DENIED.pattern}|failed calling webhook "[^"]+"')
 T = TypeVar("T")
 
 
@@ -105,13 +97,15 @@ def read_error(error: BaseException) -> ErrorInfo:
         reason = _guarded(partial(getattr, cause, "reason", ""), "")
         own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
     after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
-    text = describe(cause)
+    text, refusal = describe(cause), _refusal(chain)
+    if isinstance(cause, ApiError) and (remedy := REMEDIES.get(refusal)):
+        text = f"{shorten(text, MAX_TEXT - len(remedy) - 2)}; {remedy}"
     return ErrorInfo(
         cls=type(cause),
         text=text,
         codes=_codes(chain),
         reason=own,
-        blocked_reason=_blocked_reason(cause, own),
+        blocked_reason=refusal or _blocked_reason(cause, own),
         requeue_after=seconds,
         waits=isinstance(error, RequeueAfter) and cause is error,
         retry_after=_guarded(lambda: None if after is None else check_seconds(after), None),
@@ -167,7 +161,7 @@ def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
     for error in chain:
         # Gardener retries no shoot with this code, so a server that is down must not lead to it.
-        if isinstance(error, ApiError) and _DENIED.search(describe(error)):
+        if isinstance(error, ApiError) and DENIED.search(describe(error)):
             found[ErrorCode.ERR_PROBLEMATIC_WEBHOOK] = None
         if isinstance(error, ActuatorError):
             codes: list[str] = _guarded(partial(_strings, error), [])
@@ -179,30 +173,18 @@ def _strings(error: ActuatorError) -> list[str]:
     return [str.__str__(code) for code in islice(error.codes, _MAX_CODES)]
 
 
+def _refusal(chain: list[BaseException]) -> str:
+    """Return the reason of the first refusal in the chain, or ""."""
+    refused = [error for error in chain if isinstance(error, ApiError)]
+    reasons = (_guarded(partial(reason_of, one, describe(one)), "") for one in refused)
+    return next(filter(None, reasons), "")
+
+
 def _blocked_reason(error: BaseException, own: str) -> str:
-    for cause in _chain(error):
-        if isinstance(cause, ApiError) and (known := _of_api_error(cause, describe(cause))):
-            return known
     if own:
         return own
     expected = isinstance(error, (ActuatorError, DeadlineExceeded))
     return type(error).__name__ if expected else "Error"
-
-
-def _of_api_error(error: ApiError, text: str) -> str | None:
-    if _WEBHOOK.search(text):
-        return "WebhookDenied"
-    if _POLICY.search(text):
-        return "PolicyDenied"
-    if isinstance(error, NotFound):
-        return "SecretMissing" if "/secrets/" in text else None
-    if isinstance(error, Forbidden):
-        return "Forbidden"
-    if isinstance(error, Invalid):
-        return "RefusedByAPIServer"
-    if isinstance(error, ShootUnreachable):
-        return "ShootUnreachable"
-    return "APIServerUnavailable" if isinstance(error, Unavailable) else None
 
 
 def _raised(error: BaseException, text: str) -> Raised:

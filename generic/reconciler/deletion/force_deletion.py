@@ -2,9 +2,9 @@
 
 Within the budget the actuator's force_delete is retried; at its end, or with too many abandoned
 calls, a last pass skips the actuator: it strips declared seed objects and records the resources
-that may remain; then `reconciler` releases the object. Only four things may exceed the budget: an
-unavailable API server, a webhook that denies, an Orphan that cannot be written, and a CRD that
-refuses every patch of the object.
+that may remain; then `reconciler` releases the object. Only five things may exceed the budget: an
+unavailable API server, a webhook that denies, an Orphan that cannot be written, a CRD that
+refuses every patch of the object, and a namespace that was removed although it has objects.
 
 Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 """
@@ -25,6 +25,7 @@ from generic.reconciler.attempt import Attempt
 from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
+from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import SeedObjectsHeld
 from generic.reconciler.track import Budget
@@ -140,8 +141,7 @@ class ForceDeletion(Struct, frozen=True):
                 record(client, report.orphaned_from, resource, reason, message, now)
             except ApiError as error:
                 raise NotRecorded(
-                    f"cannot record remaining resources as Orphans: {error}; "
-                    "install the output of `actuator crds` and `actuator rbac`"
+                    f"cannot record remaining resources as Orphans: {refused(error)}"
                 ) from error
         if left:
             report.left_outside(left)

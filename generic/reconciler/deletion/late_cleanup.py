@@ -19,12 +19,12 @@ from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.meta import Object
 from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Result
-from generic.kube.errorinfo import describe
 from generic.kube.headers import Header
 from generic.kube.store import Entry
 from generic.reconciler.invoker import CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record
+from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.track import Removal, Track
 
@@ -110,7 +110,7 @@ class LateCleanup(Struct, frozen=True):
         """Report a failed attempt. Recording is retried for ever, unless another object waits."""
         is_recorded = removal.orphans is not None
         what = "late cleanup failed" if is_recorded else "recording of remaining resources failed"
-        text = error.error.text if isinstance(error, CallFailed) else describe(error)
+        text = error.error.text if isinstance(error, CallFailed) else refused(error)
         report.log.warning(what, extra={"fields": {"error": text}})
         removal.failures += 1
         return removal.failures < _ATTEMPTS or not (is_recorded or name_is_taken)

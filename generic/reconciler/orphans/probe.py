@@ -7,20 +7,29 @@ cached.
 import json
 import threading
 
-from actuator.errors import ApiError, NotFound
+from actuator.errors import ApiError
 from actuator.interface import Clock
 from actuator.meta import format_time
 from generic.kube.client import HttpClient, path_of
+from generic.kube.refusals import explained
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanReason
 
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
 """Seconds for which a good or bad answer is cached."""
-_NO_CRD = (
-    f"cannot write Orphans: the CRD {ORPHANS} is not installed; "
-    "install the output of `actuator crds generic.reconciler.orphans:Orphan`"
-)
+_INSTALL = "install the output of `actuator crds generic.reconciler.orphans:Orphan`"
 _PATIENCE = 5.0
 """Seconds for the request."""
+
+
+def refused(error: ApiError) -> str:
+    """Return the message of an Orphan that could not be written, with the remedy."""
+    return explained(
+        error,
+        Forbidden="install the output of `actuator rbac`",
+        NotServed=_INSTALL,
+        RefusedByAPIServer=f"{_INSTALL} of this version",
+        APIServerUnavailable="restore the API server",
+    )
 
 
 class OrphanProbe:
@@ -57,8 +66,6 @@ class OrphanProbe:
         body = json.dumps(orphan).encode()
         try:
             self._client.send("POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body)
-        except NotFound:
-            return _NO_CRD
         except ApiError as error:
-            return f"cannot write Orphans: {error}; install the output of `actuator rbac`"
+            return f"cannot write Orphans: {refused(error)}"
         return None

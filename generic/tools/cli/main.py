@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import click
 from click.shell_completion import CompletionItem
 
-from actuator.errors import ActuatorError, ApiError, Forbidden, Unauthorized, Unavailable
+from actuator.errors import ActuatorError, ApiError
 from generic.kube.printable import echo
+from generic.kube.refusals import explained
 from generic.testing.envtest import EnvtestError
 
 _COMMANDS = {
@@ -33,10 +34,10 @@ _COMMANDS = {
     "completion": ("install", "Print the completion script of a shell."),
 }
 """The module of each command, in this package, and its summary."""
-_REMEDIES: dict[type[ApiError], str] = {
-    Forbidden: "; grant this permission, or select another user with --kubeconfig and --context",
-    Unauthorized: "; renew the credentials in the kubeconfig",
-    Unavailable: "; check that the server in the kubeconfig is the right one and runs",
+_REMEDIES = {
+    "Forbidden": "grant this permission, or select another user with --kubeconfig and --context",
+    "Unauthorized": "renew the credentials in the kubeconfig",
+    "APIServerUnavailable": "check that the server in the kubeconfig is the right one and runs",
 }
 
 
@@ -102,8 +103,8 @@ def reported() -> Iterator[None]:
         echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
         sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        remedy = next((text for cls, text in _REMEDIES.items() if isinstance(error, cls)), "")
-        echo(f"Error: {error}{remedy}", err=True, lines=isinstance(error, EnvtestError))
+        text = explained(error, **_REMEDIES) if isinstance(error, ApiError) else error
+        echo(f"Error: {text}", err=True, lines=isinstance(error, EnvtestError))
         sys.exit(1)
 
 

@@ -25,6 +25,7 @@ from actuator.interface import Client, Clock, ExternalResource, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.kube.headers import Request, as_dict
+from generic.kube.refusals import explained
 from generic.manager.leaderelection import LEASES, Timing
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
@@ -119,7 +120,7 @@ def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
         except Unavailable:
             raise
         except (ActuatorError, ApiError) as error:
-            done = _row(held, str(error))
+            done = _row(held, explained(error) if isinstance(error, ApiError) else str(error))
         yield done
 
 

@@ -15,6 +15,7 @@ from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import first_sight
 from generic.kube.headers import Header, Request, header, request_of
+from generic.kube.refusals import explained
 from generic.manager.registry import Registration
 
 _PAUSE = 2.0
@@ -123,9 +124,8 @@ def may(verb: str, resource: Resource) -> Iterator[None]:
     try:
         yield
     except Forbidden as error:
-        raise ActuatorError(
-            f"cannot {verb} {resource}: {error}; use an account with the roles of `actuator rbac`"
-        ) from error
+        text = explained(error, Forbidden="use an account with the roles of `actuator rbac`")
+        raise ActuatorError(f"cannot {verb} {resource}: {text}") from error
 
 
 def _list(client: Client, resource: Resource) -> list[Raw] | None:

@@ -31,7 +31,7 @@ from generic.controller.watch import MACHINES
 from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.kube.problems import ABSENT
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
 
@@ -39,7 +39,6 @@ pytestmark = pytest.mark.long  # one worker starts the runtime cluster, and keep
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND_ABSENT = "actuator_informer_kind_absent"
-ORPHAN_CRD = str(ORPHANS)
 
 
 @pytest.fixture(scope="module")
@@ -291,8 +290,9 @@ def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_says_so(runtime, 
     parts = (runtime, client, garden, Script(DNSRecord))
     try:
         with running(*parts) as manager:
-            why = f"cannot write Orphans: the CRD {ORPHAN_CRD} is not installed"
-            assert why in not_ready(manager)["orphans"]
+            why = not_ready(manager)["orphans"]
+            assert "/orphans: the API server does not serve this resource" in why
+            assert "`actuator crds generic.reconciler.orphans:Orphan`" in why
             install_crds(client, [crd(Orphan)])
             eventually(lambda: not_ready(manager) == {})
     finally:

@@ -14,6 +14,7 @@ from actuator.errors import (
     Forbidden,
     Invalid,
     NotFound,
+    NotServed,
     ShootUnreachable,
     Unavailable,
 )
@@ -75,7 +76,10 @@ def test_a_webhook_in_the_way_is_named_and_a_denial_has_its_own_code(text, codes
         (ValueError("x"), "Error"),
         (ActuatorError("x"), "ActuatorError"),
         (ActuatorError("x", reason="Own"), "Own"),
-        (caused(ActuatorError("x", reason="Own"), Forbidden(403, "no")), "Forbidden"),
+        (
+            caused(ActuatorError("x", reason="Own"), Forbidden(403, "no", reason="Forbidden")),
+            "Forbidden",
+        ),
         (NotFound(404, "GET /api/v1/namespaces/a/secrets/b: gone"), "SecretMissing"),
         (Unavailable(0, "x"), "APIServerUnavailable"),
         (ShootUnreachable("x"), "ShootUnreachable"),
@@ -85,6 +89,83 @@ def test_a_webhook_in_the_way_is_named_and_a_denial_has_its_own_code(text, codes
 )
 def test_what_blocks_has_one_word(error, reason):
     assert read_error(error).blocked_reason == reason
+
+
+FORBIDDEN = 'POST /x: pods "p" is forbidden: '
+QUOTING = 'PATCH /x: Worker "w" is invalid: spec.region: Invalid value: "a": '
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "remedy"),
+    [
+        (f'{FORBIDDEN}User "system:anonymous" cannot get resource "pods"', "Unauthorized", "token"),
+        (f'{FORBIDDEN}User "a\\"b" cannot get resource "pods"', "Forbidden", "actuator rbac"),
+        (f"{FORBIDDEN}cannot set blockOwnerDeletion if an owner", "Forbidden", "actuator rbac"),
+        (f"{FORBIDDEN}this namespace may not be deleted", "AdmissionDenied", "LimitRanger"),
+        (
+            f"{FORBIDDEN}MutatingAdmissionPolicy 'a' with binding 'b' denied request: x",
+            "PolicyDenied",
+            "binding",
+        ),
+        (f"{FORBIDDEN}failed quota: few: must specify limits.cpu", "QuotaExceeded", "raise"),
+        (
+            'GET /metrics: forbidden: User "eve" cannot get path "/metrics"',
+            "Forbidden",
+            "actuator rbac",
+        ),
+        (
+            'POST /x: admission webhook "a" denied the request: "b" forbidden: exceeded quota: c',
+            "WebhookDenied",
+            "correct or remove the webhook",
+        ),
+        ("GET /x: <html>403 Forbidden</html>", "UnexpectedAnswer", "check the proxies"),
+    ],
+)
+def test_a_refusal_has_the_remedy_for_its_reason(error, reason, remedy):
+    info = read_error(Forbidden(403, error))
+    assert info.blocked_reason == reason
+    assert remedy in info.text
+    assert (remedy == "actuator rbac") is ("actuator rbac" in info.text)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        'admission webhook "guard" denied the request: no',
+        'pods "p" is forbidden: exceeded quota: few',
+        """pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request""",
+        'pods "p" is forbidden: User "eve" cannot get resource "pods"',
+    ],
+)
+def test_a_value_that_the_api_server_quotes_is_no_reason(quoted):
+    info = read_error(Invalid(422, QUOTING + quoted))
+    assert (info.blocked_reason, info.codes) == ("RefusedByAPIServer", ())
+
+
+def test_the_remedy_of_a_long_refusal_is_kept():
+    info = read_error(Forbidden(403, f"{FORBIDDEN}exceeded quota: few{'ü' * 10_000}"))
+    assert len(info.text.encode()) <= MAX_TEXT
+    assert info.text.endswith("delete objects that it counts")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "remedy"),
+    [
+        (
+            ApiError(404, "no", about="namespaces/a"),
+            "NamespaceMissing",
+            "create the namespace again",
+        ),
+        (ApiError(404, "<html>"), "UnexpectedAnswer", "check the proxies"),
+        (ApiError(404, "no", about="secrets/b"), "UnexpectedAnswer", "check the proxies"),
+        (ApiError(404, WEBHOOK), "WebhookDenied", "correct or remove"),
+        (NotServed(404, "no", reason="NotServed"), "NotServed", "install the CRD"),
+    ],
+)
+def test_a_404_that_does_not_name_the_object_is_no_missing_object(error, reason, remedy):
+    info = read_error(error)
+    assert info.blocked_reason == reason
+    assert remedy in info.text
 
 
 def test_seconds_that_were_changed_to_nonsense_are_replaced():
