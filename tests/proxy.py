@@ -157,6 +157,9 @@ def status(code: int, reason: str, **headers: str) -> Answer:
 DROP = Answer(0)
 """No answer at all: the connection is closed when the request has arrived."""
 
+Edit = Callable[[str, str, Iterator[bytes]], Iterator[bytes]]
+"""Method, target and pieces of an answer of the API server to the pieces to send."""
+
 Rule = Callable[[str, str], str | Answer]
 """Method and target to the target to forward it to, or the answer."""
 
@@ -168,6 +171,9 @@ class HttpProxy:
         self.requests: list[tuple[str, str]] = []
         """Method and target of every request that came."""
         self.rule: Rule = lambda _method, target: target
+        self.edit: Edit = lambda _method, _target, pieces: pieces
+        self.headers: dict[str, str] = {}
+        """Added to the answers of the API server."""
         trust = ssl.create_default_context(cafile=str(environment.ca_file))
         address = urlsplit(environment.url)
         self.connect = lambda: http.client.HTTPSConnection(
@@ -241,7 +247,8 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Content-Type"] = self.headers.get("Content-Type", "application/json")
             server.request(self.command, target, body or None, headers)
             response = server.getresponse()
-            self._send(response.status, iter(lambda: response.read1(65536), b""))
+            pieces = proxy.edit(self.command, target, iter(lambda: response.read1(65536), b""))
+            self._send(response.status, pieces, **proxy.headers)
         except OSError:
             self.close_connection = True
         finally:

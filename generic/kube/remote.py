@@ -17,7 +17,6 @@ from actuator.errors import ConfigurationError, Forbidden, NotFound, ShootUnreac
 from actuator.interface import SHOOT_ACCESS, Client, Resource
 from generic.kube.client import HttpClient, connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
-from generic.kube.refusals import explained
 
 _SECRETS = Resource("v1", "secrets")
 _CONNECTIONS = 2
@@ -85,9 +84,8 @@ class Remote:
                 try:
                     secret = self._seed.get(_SECRETS, name, namespace)
                 except Forbidden as error:
-                    access = "add actuator.interface.SHOOT_ACCESS to the permissions"
-                    text = f"{source}: {explained(error, Forbidden=access)}"
-                    raise ShootUnreachable(text) from error
+                    remedy = "add actuator.interface.SHOOT_ACCESS to the permissions"
+                    raise ShootUnreachable(f"{source}: {error}; {remedy}") from error
                 return source, _kubeconfig(secret, source)
         names = " or ".join(self._names)
         raise ShootUnreachable(

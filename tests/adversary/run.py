@@ -37,7 +37,7 @@ from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 
-FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates")
+FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates", "answers")
 _ALIVE = 20
 """Objects at a time."""
 _MIB = 64.0
@@ -65,6 +65,8 @@ def attack(
     if family in _ATTACKS:
         _ATTACKS[family](environment, seed, numbers, report)
         return report
+    if family == "answers":
+        return _answer_wrongly(environment, seed, numbers, folder, report)
     names = Names()
     admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
     install_crds(admin, [Cluster, Orphan, *CLASSES])
@@ -151,6 +153,15 @@ def _read_kubeconfigs(
             if found:
                 report.complain("kubeconfig", f"--only {number}", found)
             report.counts["lived"] += 1
+
+
+def _answer_wrongly(
+    environment: Environment, seed: int, numbers: Sequence[int], folder: Path, report: Report
+) -> Report:
+    from tests.adversary.answers import attack_answers
+
+    attack_answers(environment, seed, numbers, folder, report)
+    return report
 
 
 def _send_reviews(

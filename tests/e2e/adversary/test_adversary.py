@@ -43,7 +43,13 @@ def ground():
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_breaks_a_rule_in_many_inputs(ground, tmp_path, monkeypatch, family):
-    limits = ("lives.PATIENCE", "lives.GRACE", "bystanders.PATIENCE", "selections.PATIENCE")
+    limits = (
+        "lives.PATIENCE",
+        "lives.GRACE",
+        "bystanders.PATIENCE",
+        "selections.PATIENCE",
+        "answers.SHOWN_SECONDS",
+    )
     for limit in limits:
         monkeypatch.setattr(f"tests.adversary.{limit}", PATIENCE)
     report = attack(ground, 12, family, range(INPUTS), tmp_path, print)
@@ -120,6 +126,34 @@ def test_an_old_mistake_of_selections_is_caught(ground, monkeypatch, place, plan
     monkeypatch.setattr(f"generic.manager.{place}", plant)
     report = Report()
     attack_selections(ground, 1, range(25), report)
+    assert rules <= report.problems.keys()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("place", "mistake", "rules"),
+    [
+        pytest.param(
+            "generic.kube.client._requested",
+            lambda _path: None,
+            {"forgotten", "finished"},
+            id="each 404 is about the object",
+        ),
+        pytest.param(
+            "generic.kube.errorinfo.reason_of",
+            lambda _error, _text: "Forbidden",
+            {"reason"},
+            id="each refusal is for want of permissions",
+        ),
+    ],
+)
+def test_a_mistake_in_reading_answers_is_caught(
+    ground, tmp_path, monkeypatch, place, mistake, rules
+):
+    monkeypatch.setattr(place, mistake)
+    for limit in ("PATIENCE", "SHOWN_SECONDS"):
+        monkeypatch.setattr(f"tests.adversary.answers.{limit}", 2.0)
+    report = attack(ground, 3, "answers", range(16), tmp_path, print)
     assert rules <= report.problems.keys()
 
 
