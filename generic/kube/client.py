@@ -330,6 +330,8 @@ class HttpClient:
         An unavailable aggregated API and a proxy do not count, and core resources always exist.
         """
         plural, _, group = requested.partition("/")[0].partition(".")
+        if not group:
+            return False
         asking = self._with(_accept=JSON)
         try:
             groups = _object(asking.send("GET", "/apis"))["groups"]
@@ -339,7 +341,7 @@ class HttpClient:
                     return False
         except (ApiError, LookupError, TypeError):
             return False
-        return group != ""
+        return True
 
     def _body(self, response: Response, method: str, path: str, limit: float) -> bytes:
         """Return the body; a tenant's server can send any amount, as slowly as it wants."""

@@ -43,7 +43,7 @@ REMEDIES = {
     "AdmissionDenied": "change the object, or the limits of an admission plugin (LimitRanger)",
     "NotServed": "install the CRD of this version; `actuator crds` prints those of extensions",
     "NamespaceMissing": "create the namespace again: its objects still exist",
-    "UnexpectedAnswer": "check the proxies before the API server, whose answers name the object",
+    "UnexpectedAnswer": "check proxies before the API server, and the versions that the CRD serves",
 }
 """By reason; without one the message says what to do."""
 

@@ -81,8 +81,7 @@ class Surroundings:
         try:
             self.namespace = reader.get(NAMESPACES, namespace) if namespace else None
         except NotFound:
-            text = f"namespace {namespace} not found: create it again, to release its objects"
-            self.blockers = (text,)
+            self.blockers = (f"namespace {namespace} not found: create it again",)
         self._reader = reader
         self._namespace = namespace
         self._exists = cache(self._read_secret)

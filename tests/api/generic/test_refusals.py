@@ -222,7 +222,7 @@ LAW = [
     (
         Scene.nothing,
         "UnexpectedAnswer",
-        "check the proxies",
+        "check proxies",
         [lambda scene: scene.client.list(_OTHER_VERSION, scene.name)],
     ),
     (

@@ -118,7 +118,7 @@ QUOTING = 'PATCH /x: Worker "w" is invalid: spec.region: Invalid value: "a": '
             "WebhookDenied",
             "correct or remove the webhook",
         ),
-        ("GET /x: <html>403 Forbidden</html>", "UnexpectedAnswer", "check the proxies"),
+        ("GET /x: <html>403 Forbidden</html>", "UnexpectedAnswer", "check proxies"),
     ],
 )
 def test_a_refusal_has_the_remedy_for_its_reason(error, reason, remedy):
@@ -156,8 +156,8 @@ def test_the_remedy_of_a_long_refusal_is_kept():
             "NamespaceMissing",
             "create the namespace again",
         ),
-        (ApiError(404, "<html>"), "UnexpectedAnswer", "check the proxies"),
-        (ApiError(404, "no", about="secrets/b"), "UnexpectedAnswer", "check the proxies"),
+        (ApiError(404, "<html>"), "UnexpectedAnswer", "check proxies"),
+        (ApiError(404, "no", about="secrets/b"), "UnexpectedAnswer", "check proxies"),
         (ApiError(404, WEBHOOK), "WebhookDenied", "correct or remove"),
         (NotServed(404, "no", reason="NotServed"), "NotServed", "install the CRD"),
     ],

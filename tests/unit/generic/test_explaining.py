@@ -322,6 +322,7 @@ class Alone:
     """Surroundings without a Cluster and a Secret."""
 
     cluster = Cluster()
+    blockers = ()
 
     def verdict(self, kind):
         return Verdict(ClusterState.OK)
