@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from harness import eventually
+from isolation import isolated
 from proxy import Balancer
 from serving import Serving
 from webhook_program import build
@@ -103,7 +104,8 @@ class Replicas:
             f"--webhook-config-service-port={port}",
             "--shutdown-timeout=2",
         ]
-        grant(admin, build(self._flags), namespace)
+        with isolated():  # it configures logging
+            grant(admin, build(self._flags), namespace)
         self._flags.append(f"--kubeconfig={environment.user_kubeconfig(namespace)}")
         admin.create(SERVICES, external_name(prefixed(namespace), namespace))
 
