@@ -13,8 +13,9 @@ from actuator.errors import ActuatorError
 from actuator.interface import Client, Clock
 from actuator.meta import format_time
 from generic.kube.errorinfo import describe
-from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus, orphan_name
+from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.reconciler.orphans.ledger import Serving, serving, write_status
+from generic.reconciler.orphans.record import NOT_STORED
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +64,7 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
 def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
     """Whether it exists. Raises ActuatorError without an actuator, or the actuator's error."""
     let_go = orphan.spec.object
-    if orphan.metadata.name != orphan_name(let_go.uid, orphan.spec.resource):
+    if NOT_STORED in orphan.spec.message:
         raise ActuatorError(
             "fields of this Orphan were not stored; look for the resource in its message, close it"
         )
