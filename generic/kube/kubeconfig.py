@@ -30,13 +30,12 @@ from urllib.request import getproxies
 from msgspec import Struct
 
 from actuator.errors import ConfigurationError, Unauthorized
+from generic.kube.connecting import Route
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 from generic.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
-
-    from generic.kube.proxied import ProxiedTransport
 
 logger = logging.getLogger(__name__)
 
@@ -52,13 +51,14 @@ class _Source(Struct, frozen=True):
     server: str
     connections: int
     files: Sequence[str] = ()
+    is_trusted: bool = True
 
 
 class _Loaded(Struct, frozen=True):
     """A configuration as read."""
 
     url: str
-    transport: "HttpTransport | ProxiedTransport"
+    transport: HttpTransport
     token: Callable[[], str | None]
     """Return the current Authorization header; this may run an exec plugin."""
     files: Sequence[str] = ()
@@ -81,7 +81,7 @@ class Access:
     host:port. They change when the configuration is read again.
     """
 
-    transport: "HttpTransport | ProxiedTransport"
+    transport: HttpTransport
     prefix: str
     host: str
 
@@ -111,7 +111,7 @@ class Access:
                 self._refused = True
                 self._fresh_until = 0.0
 
-    def distrusted(self, transport: "HttpTransport | ProxiedTransport") -> None:
+    def distrusted(self, transport: HttpTransport) -> None:
         """Read the configuration again before the next request: TLS failed with this transport."""
         with self._lock:
             if transport is self.transport and time.monotonic() >= self._reload_from:
@@ -168,7 +168,8 @@ def find_access(
 
     def load() -> _Loaded:
         if isinstance(kubeconfig, InlineKubeconfig):
-            return _direct(_Source("the kubeconfig", server, connections), kubeconfig)
+            source = _Source("the kubeconfig", server, connections, is_trusted=False)
+            return _direct(source, kubeconfig)
         if kubeconfig is None and context is None and _in_cluster():
             files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
             return _direct(_Source(_POD, server, connections, files), service_account())
@@ -204,7 +205,7 @@ def _direct(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
     if kubeconfig.certificate:
         with _file(kubeconfig.certificate) as certificate, _file(kubeconfig.key) as key:
             _authenticate(source.name, tls, certificate, key)
-    transport = _transport(url, tls, kubeconfig.tls_server_name, source.connections)
+    transport = _transport(url, tls, kubeconfig.tls_server_name, source)
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
     return _Loaded(url, transport, lambda: token, source.files)
 
@@ -225,7 +226,7 @@ def _by_package(source: _Source, path: str, context: str | None) -> _Loaded:
     if configuration.api_key or configuration.cert_file:
         _refuse_clear_text(source.name, url)
     name = configuration.tls_server_name or ""
-    transport = _transport(url, tls, name, source.connections, configuration)
+    transport = _transport(url, tls, name, source, configuration)
 
     def token() -> str | None:
         found: str | None = configuration.get_api_key_with_prefix("BearerToken")
@@ -238,31 +239,32 @@ def _transport(
     url: str,
     tls: ssl.SSLContext,
     server_name: str,
-    connections: int,
+    source: _Source,
     configuration: "Configuration | None" = None,
-) -> "HttpTransport | ProxiedTransport":
+) -> HttpTransport:
     """Return the connections to a server; the package applies the many rules for proxies."""
-    plain = HttpTransport(url, tls, server_name, connections)
-    if configuration is None and not getproxies():
-        return plain
+    proxy = _proxy(source.name, url, tls, configuration) if configuration or getproxies() else None
+    size, is_trusted = source.connections, source.is_trusted
+    return HttpTransport(url, tls, server_name, size, proxy=proxy, is_trusted=is_trusted)
+
+
+def _proxy(
+    source: str, url: str, tls: ssl.SSLContext, configuration: "Configuration | None"
+) -> Route | None:
+    """Return the proxy for a server, which is trusted like the API server."""
     from kubernetes.client import ApiClient, Configuration
     from urllib3 import PoolManager
 
     configuration = configuration or Configuration()
     configuration.host = url
-    configuration.tls_server_name = server_name or None
-    configuration.proxy_ssl_context = tls  # a proxy is trusted like the API server
-    configuration.connection_pool_maxsize = connections
-    configuration.retries = False
-    configuration.keep_alive = True
-    pools = ApiClient(configuration).rest_client.pool_manager
-    if type(pools) is PoolManager:  # not one of its subclasses for proxies
-        return plain
-    from generic.kube.proxied import ProxiedTransport
-
-    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
-    pools.connection_pool_kw.update(unset, ssl_context=tls)
-    return ProxiedTransport(url, pools)
+    if type(ApiClient(configuration).rest_client.pool_manager) is PoolManager:
+        return None  # not one of its subclasses for proxies
+    used = urlsplit(configuration.proxy or "")
+    if used.scheme not in ("http", "https") or not used.hostname:
+        raise ConfigurationError(f"{source}: its proxy is not supported; set http://HOST:PORT")
+    secured = tls if used.scheme == "https" else None
+    address = used.hostname, used.port or (443 if secured else 80)
+    return Route(address, secured, used.hostname, configuration.proxy_headers or {})
 
 
 def _refuse_clear_text(source: str, url: str) -> None:

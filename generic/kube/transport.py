@@ -5,7 +5,8 @@ that was used last is used first, if the server has not closed it meanwhile.
 
 Errors are OSErrors: TimeoutError if the server sent no data in time, ssl.SSLError if TLS failed,
 ConnectionError for everything else about the connection, including an answer that is not HTTP.
-Not here: proxies (`proxied`), credentials (`kubeconfig`), the meaning of answers (`client`).
+Not here: names, proxies and TLS (`connecting`), credentials (`kubeconfig`), the meaning of answers
+(`client`).
 """
 
 import select
@@ -13,58 +14,48 @@ import socket
 import ssl
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from time import monotonic
-from typing import Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-CONNECT_SECONDS = 5.0
-"""Maximum seconds for each step of a new connection: TCP to one address, TLS."""
+from generic.kube import connecting
+from generic.kube.connecting import Route, end_at
+
 _RECEIVED = 16 * 1024
 """Bytes read at once: the size of a TLS record."""
 _MOST_HEADERS = 64 * 1024
 """Maximum bytes of an answer, in front of its body or after a piece of it, that are no body."""
 
 
-class Response(Protocol):
-    """An answer. Its connection is free for others once `chunks` ends."""
-
-    @property
-    def status(self) -> int:
-        """The status code."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers; names are in lower case."""
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the body as it arrives. Raises OSError."""
-
-    def shutdown(self) -> None:
-        """End the body while another thread waits for it."""
-
-    def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
-
-
 class HttpTransport:
-    """Sends requests to one server, without a proxy; safe to use from any thread."""
+    """Sends requests to one server; safe to use from any thread."""
 
     def __init__(
-        self, server: str, tls: ssl.SSLContext, server_name: str, connections: int
+        self,
+        server: str,
+        tls: ssl.SSLContext,
+        server_name: str,
+        connections: int,
+        *,
+        proxy: Route | None = None,
+        is_trusted: bool = True,
     ) -> None:
         """Create a transport to the URL `server`, of which only scheme and address are used.
 
         `server_name` replaces the host in TLS, if given; `connections` is the maximum of idle ones.
+        `is_trusted` is False for the server of a tenant: the timeout of a request is its deadline.
         """
         url = urlsplit(server)
-        self._tls = tls if url.scheme == "https" else None
-        self._address = (url.hostname or "", url.port or (443 if self._tls else 80))
-        self._server_name = server_name or self._address[0].rstrip(".")
+        used = tls if url.scheme == "https" else None
+        address = url.hostname or "", url.port or (443 if used else 80)
+        name = server_name or address[0].rstrip(".")
+        self._route = Route(address, used, name, proxy=proxy)
         self._host = url.netloc.rpartition("@")[2]
+        self._is_trusted = is_trusted
         self._most_idle = connections
         self._idle: deque[_Connection] = deque()
         weakref.finalize(self, _close_all, self._idle)
@@ -76,12 +67,13 @@ class HttpTransport:
         headers: Mapping[str, str],
         body: bytes | None,
         timeout: float | None,
-    ) -> Response:
+    ) -> "Response":
         """Return the answer of any status, once its headers are read. Raises OSError.
 
         `timeout` is the maximum of seconds to connect, for the headers, and between two pieces of
-        data; None for no limit.
+        data; None for no limit. A tenant's server has so many seconds for all of its answer.
         """
+        end = inf if self._is_trusted or timeout is None else monotonic() + timeout
         head = [f"{method} {target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None or method != "GET":
@@ -90,22 +82,24 @@ class HttpTransport:
         if " " in target or not (text.isascii() and text.isprintable()):
             raise ConnectionError("the request has a character that HTTP does not allow")
         request = "\r\n".join([*head, "\r\n"]).encode("ascii") + (body or b"")
-        connection = self._kept() or self._connect(timeout)
+        connection = self._kept(end) or self._connect(timeout, end)
         try:
+            connection.end = end
             connection.send(request, timeout)
         except BaseException:
             connection.close()
             raise
-        return _HttpResponse(connection, self)
+        return Response(connection, self)
 
     def keep(self, connection: "_Connection") -> None:
         """Keep a connection for the next request, unless enough are idle."""
+        connection.release()
         if len(self._idle) < self._most_idle:
             self._idle.append(connection)
         else:
             connection.close()
 
-    def _kept(self) -> "_Connection | None":
+    def _kept(self, end: float) -> "_Connection | None":
         """Return an idle connection that the server has not closed."""
         while True:
             try:
@@ -113,18 +107,14 @@ class HttpTransport:
             except IndexError:
                 return None
             if connection.is_usable():
+                connection.release = end_at(connection.below, end)
                 return connection
             connection.close()
 
-    def _connect(self, timeout: float | None) -> "_Connection":
-        seconds = CONNECT_SECONDS if timeout is None else min(CONNECT_SECONDS, timeout)
+    def _connect(self, timeout: float | None, end: float) -> "_Connection":
+        seconds = min(connecting.CONNECT_SECONDS, inf if timeout is None else timeout)
         try:
-            connected = socket.create_connection(self._address, seconds)
-            try:
-                return _Connection(self._secured(connected), seconds)
-            except BaseException:
-                connected.close()
-                raise
+            return _Connection(*self._route.connect(seconds, end), seconds)
         except TimeoutError as error:
             raise ConnectionError(f"no connection within {seconds:.2g} s") from error
         except OSError:
@@ -132,19 +122,14 @@ class HttpTransport:
         except ValueError as error:  # for instance a label of the name that is too long
             raise ConnectionError("the host name of the server cannot be used") from error
 
-    def _secured(self, connected: socket.socket) -> socket.socket:
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._tls is None:
-            return connected
-        return self._tls.wrap_socket(connected, server_hostname=self._server_name)
-
 
 class _Connection:
     """A connection, and the answer that is being read from it. Methods `on_…` are the parser's."""
 
-    def __init__(self, connected: socket.socket, timeout: float) -> None:
-        self._socket = connected
+    def __init__(self, connected: Any, release: Callable[[], None], timeout: float) -> None:
+        self._socket, self.below = connected, getattr(connected, "socket", connected)
+        self.release = release  # so that the connection outlives the deadline of its request
+        self.end = inf
         self._timeout: float | None = timeout
         self._parser = HttpResponseParser(self)
         self._idle = select.poll()
@@ -171,12 +156,14 @@ class _Connection:
     def receive(self) -> None:
         """Read more of the answer."""
         data = self._socket.recv(_RECEIVED)
-        self._size += len(data)
+        if self.end != inf and monotonic() >= self.end:
+            raise TimeoutError("timed out")
         if not data and (self.status < 200 or self._is_delimited()):
             raise ConnectionError("the server closed the connection before its answer ended")
         if not data:
             self.is_complete = True
             return
+        self._size += len(data)
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
@@ -186,10 +173,11 @@ class _Connection:
 
     def shutdown(self) -> None:
         """End the connection; a thread that reads from it sees its end."""
-        socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # ssl's own would break the read
+        socket.socket.shutdown(self.below, socket.SHUT_RDWR)  # ssl's own would break the read
 
     def close(self) -> None:
         """Close the connection."""
+        self.release()
         self._socket.close()
 
     def _start(self) -> None:
@@ -228,8 +216,8 @@ class _Connection:
             self.is_complete = True
 
 
-class _HttpResponse:
-    """See Response."""
+class Response:
+    """An answer. Its connection is free for others once `chunks` ends."""
 
     def __init__(self, connection: _Connection, transport: HttpTransport) -> None:
         self.status, self._headers = connection.status, connection.headers
@@ -239,7 +227,7 @@ class _HttpResponse:
 
     @property
     def headers(self) -> dict[str, str]:
-        """See Response. The values of repeated headers are joined."""
+        """The headers; names are in lower case, and the values of repeated ones are joined."""
         found: dict[str, str] = {}
         for name, value in self._headers:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -247,7 +235,7 @@ class _HttpResponse:
         return found
 
     def chunks(self) -> Iterator[bytes]:
-        """See Response."""
+        """Yield the body as it arrives. Raises OSError."""
         connection = self._connection
         try:
             while True:
@@ -266,11 +254,11 @@ class _HttpResponse:
                 connection.close()
 
     def shutdown(self) -> None:
-        """See Response."""
+        """End the body while another thread waits for it."""
         self._connection.shutdown()
 
     def close(self) -> None:
-        """See Response."""
+        """Close the connection, unless the body was read to its end."""
         if not self._is_read:
             self._connection.close()
 

@@ -24,7 +24,6 @@ from actuator.errors import ConfigurationError, Unauthorized, Unavailable
 from generic.kube.client import connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
 from generic.kube.kubeconfig import find_access
-from generic.kube.proxied import ProxiedTransport
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.envtest.certificates import Authority
@@ -544,7 +543,7 @@ def test_proxies_are_used_as_the_official_package_uses_them(
     path = environment.user_kubeconfig("someone")
     given = read_kubeconfig(path.read_bytes()) if is_inline else path
     transport = find_access(given, None, 1, server).transport
-    assert isinstance(transport, ProxiedTransport) is proxied
+    assert (transport._route.proxy is not None) is proxied
 
 
 LOADED = """

@@ -17,7 +17,7 @@ import pytest
 
 from actuator import Resource
 from actuator.errors import ApiError, Unavailable
-from generic.kube import transport
+from generic.kube import connecting
 from generic.kube.client import Silence, connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
 from generic.kube.transport import HttpTransport
@@ -418,7 +418,7 @@ def test_a_connection_takes_no_longer_than_the_timeout(start, client):
 def test_a_server_that_never_finishes_the_handshake_is_unavailable_but_not_silent(
     start, secured, client, monkeypatch
 ):
-    monkeypatch.setattr(transport, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.2)
     release = threading.Event()
     server = start(lambda _server, _connection: release.wait(30))
     with pytest.raises(Unavailable, match="no connection within") as caught:
