@@ -2,7 +2,8 @@
 
 The official package's object calls are not used: they cost more CPU and have no timeout by default.
 This client never repeats a request and follows no redirect: the work queue backs off instead.
-Timeouts: 5 s to connect, 30 s between two pieces of the answer.
+Timeouts: 5 s to connect, 30 s between two pieces of the answer. A tenant's server has 30 s for a
+whole answer, or for all pages of a list, and the memory that `tenants` allows.
 
 Not here: connections (`transport`), addresses, TLS and credentials (`kubeconfig`), watching
 (`informer`).
@@ -30,6 +31,7 @@ from generic.kube.documents import Answer
 from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
+from generic.kube.tenants import MOST_PAGES, PAGE, Held, Refused, Share, check_page, read_body
 from generic.kube.transport import Response
 from generic.kube.warning_headers import Warnings
 
@@ -47,8 +49,8 @@ _TIMEOUT = 30.0
 _PAGE = 500
 _MOST_TEXT = 8192
 """Maximum length of an error text in characters: API servers repeat the value that they refuse."""
-_MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
-"""Maximum pages of one list, and bytes of one answer, from a tenant's server."""
+_MOST_NAMES = 512
+"""Maximum length of names that are kept as quoted: a tenant's server can return any."""
 _NO_ANSWER = "cannot reach the API server, or cannot verify its certificate"
 """The error for a tenant's server: it must not reveal open ports in the seed's network."""
 _USER_AGENT = "gardener-actuator"
@@ -86,13 +88,14 @@ def path_of(resource: Resource, namespace: str = "", name: str = "", subresource
     """Return the URL path of an object or a collection. Raises Invalid without a namespace."""
     if name and resource.namespaced and not namespace:
         raise Invalid(422, f"{resource} {name}: the resource is namespaced; set the namespace")
+    quoted = _quoted if len(namespace + name) <= _MOST_NAMES else _quoted.__wrapped__
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
-        parts += ["namespaces", _quoted(namespace)]
+        parts += ["namespaces", quoted(namespace)]
     parts.append(resource.plural)
     if name:
-        parts.append(_quoted(name))
+        parts.append(quoted(name))
     if subresource:
         parts.append(subresource)
     return "/".join(parts)
@@ -108,7 +111,7 @@ class HttpClient:
         observe: Callable[[str, str, str], None] | None = None,
         is_trusted: bool = True,
     ) -> None:
-        """`is_trusted` is False for the server of a tenant, whose answers are bounded."""
+        """`is_trusted` is False for a tenant's server: time and memory of answers are bounded."""
         self._access = access
         self._is_trusted = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
@@ -148,7 +151,7 @@ class HttpClient:
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
         """See Client."""
-        return _object(self.send("GET", path_of(resource, namespace, name)))
+        return self._object(self.send("GET", path_of(resource, namespace, name)), resource)
 
     def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
@@ -164,31 +167,38 @@ class HttpClient:
 
         Raises Gone if the continue token expired between two pages.
         """
-        query = {"limit": str(_PAGE), "labelSelector": label_selector}
-        for number in count(1):
-            if number > _MOST_PAGES and not self._is_trusted:
-                raise Unavailable(0, f"GET {resource}: the list exceeds {_MOST_PAGES} pages")
-            page = _object(self.send("GET", path_of(resource, namespace), query=query))
+        share = None if self._is_trusted else Share(f"GET {resource}")
+        asked = self._ending() if share else self
+        query = {"limit": str(PAGE if share else _PAGE), "labelSelector": label_selector}
+        for _ in range(MOST_PAGES) if share else count():
+            body = asked.send("GET", path_of(resource, namespace), query=query)
+            page = self._object(body, resource, share)
             kind = str(page.get("kind", "")).removesuffix("List")
             typed = {"apiVersion": resource.api_version, "kind": kind}
             meta = page.get("metadata") or {}
-            items = [{**typed, **item} for item in page.get("items") or ()]
+            items: _Objects = page.get("items") or []
+            if share is not None:
+                check_page(meta, items, f"GET {resource}")
+                items = [Held(share, typed, item) for item in items]
+            else:
+                items = [{**typed, **item} for item in items]
             yield items, str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
                 return
             query = {**query, "continue": meta["continue"]}
+        raise Refused(0, f"GET {resource}: the list has more than {MOST_PAGES} pages")
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
         """See Client."""
         path = path_of(resource, obj["metadata"].get("namespace", ""))
-        return _object(self._write("POST", path, obj, JSON))
+        return self._object(self._write("POST", path, obj, JSON), resource)
 
     def apply(self, resource: Resource, obj: Raw, *, field_manager: str = FIELD_MANAGER) -> Raw:
         """See Client."""
         meta = obj["metadata"]
         path = path_of(resource, meta.get("namespace", ""), meta["name"])
         query = {"force": "true", "fieldManager": field_manager}
-        return _object(self._write("PATCH", path, obj, APPLY_PATCH, query))
+        return self._object(self._write("PATCH", path, obj, APPLY_PATCH, query), resource)
 
     def patch(
         self,
@@ -210,7 +220,8 @@ class HttpClient:
             self.get(resource, name, namespace)  # a CRD without the subresource answers the same
             text = f"{error}: the object exists, but not its subresource {subresource}"
             raise ApiError(404, text, reason=NotServed.__name__) from error
-        return Answer(_object(answer), answer)
+        obj = self._object(answer, resource)
+        return Answer(obj, answer) if self._is_trusted else obj
 
     def delete(
         self,
@@ -239,7 +250,7 @@ class HttpClient:
         """Return the body of the answer. Raises ApiError."""
         limit = min(_TIMEOUT, self._seconds())
         response = self._request(method, path, query, body, content_type, limit, stream=False)
-        data = self._body(response, method, path, limit)
+        data = self._body(response, method, path)
         if response.status >= 300:
             raise self._error(method, path, response, data)
         if method != "GET" and self._is_trusted and (told := response.headers.get("warning")):
@@ -258,7 +269,7 @@ class HttpClient:
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
             if response.status >= 300:
-                data = self._body(response, "GET", path, read_timeout)
+                data = self._body(response, "GET", path)
                 raise self._error("GET", path, response, data)
             yield _lines(response, path)
         finally:
@@ -332,32 +343,42 @@ class HttpClient:
         plural, _, group = requested.partition("/")[0].partition(".")
         if not group:
             return False
-        asking = self._with(_accept=JSON)
         try:
-            groups = _object(asking.send("GET", "/apis"))["groups"]
+            groups = self._discovered("/apis")["groups"]
             for version in chain(*(one["versions"] for one in groups if one["name"] == group)):
-                known = _object(asking.send("GET", f"/apis/{version['groupVersion']}"))
+                known = self._discovered(f"/apis/{version['groupVersion']}")
                 if plural in [one["name"] for one in known["resources"]]:
                     return False
         except (ApiError, LookupError, TypeError):
             return False
         return True
 
-    def _body(self, response: Response, method: str, path: str, limit: float) -> bytes:
-        """Return the body; a tenant's server can send any amount, as slowly as it wants."""
-        pieces, size, end = [], 0, monotonic() + limit
+    def _discovered(self, path: str) -> Raw:
+        return self._object(self._with(_accept=JSON).send("GET", path), path)
+
+    def _body(self, response: Response, method: str, path: str) -> bytes:
+        """Return the body. The transport limits the time, and this the size, of a tenant's."""
         try:
-            for piece in response.chunks():
-                pieces.append(piece)
-                size += len(piece)
-                if not self._is_trusted and (size > _MOST_BYTES or monotonic() > end):
-                    reason = f"the answer has more than {_MOST_BYTES} bytes, or takes {limit:.2g} s"
-                    raise Unavailable(0, f"{method} {path}: {reason}")
+            if self._is_trusted:
+                return b"".join(response.chunks())
+            return read_body(response, f"{method} {path}")
         except OSError as error:
             raise _broken(method, path, error) from error
         finally:
             response.close()
-        return b"".join(pieces)
+
+    def _object(self, body: bytes, asked: object, share: Share | None = None) -> Raw:
+        """Decode an object; one of a tenant's server counts as used memory while it exists."""
+        if self._is_trusted:
+            return _decoded(body)
+        share = share or Share(str(asked))
+        share.grow_for(body)
+        return Held(share, _decoded(body))
+
+    def _ending(self) -> "HttpClient":
+        """Return a client all of whose requests together have the time of one."""
+        end = monotonic() + min(_TIMEOUT, self._seconds())
+        return self.limited(lambda: max(0.01, min(self._seconds(), end - monotonic())))
 
 
 @lru_cache(maxsize=1024)
@@ -385,7 +406,7 @@ def _as_go_writes(body: object, *, yaml: bool) -> bytes:
     return text.encode(errors="replace")  # a lone surrogate has no encoding in UTF-8
 
 
-def _object(body: bytes) -> Raw:
+def _decoded(body: bytes) -> Raw:
     try:
         obj = read_json(body)
     except ValueError as error:

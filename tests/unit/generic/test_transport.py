@@ -558,7 +558,7 @@ def test_a_watch_ends_when_another_thread_shuts_it_down(start):
 
 
 def test_the_body_of_a_tenants_server_is_bounded(start, secured, client, tmp_path, monkeypatch):
-    monkeypatch.setattr("generic.kube.client._MOST_BYTES", 100_000)
+    monkeypatch.setattr("generic.kube.tenants._MOST_BYTES", 2**20)
     sent = []
 
     def script(server, connection):
@@ -571,7 +571,7 @@ def test_the_body_of_a_tenants_server_is_bounded(start, secured, client, tmp_pat
     server = start(script, secured())
     client(server)
     tenants = connect(read_kubeconfig((tmp_path / "config").read_bytes()))
-    with pytest.raises(Unavailable, match="the answer has more than 100000 bytes"):
+    with pytest.raises(Unavailable, match="the answer has more than 1 MiB"):
         tenants.get(NAMESPACES, "a")
     assert sum(sent) < 50_000_000
 
