@@ -22,6 +22,7 @@ from actuator.errors import (
 )
 from actuator.interface import Client, Clock
 from generic.kube.delegating import DelegatingClient
+from generic.kube.tenants import Refused
 from generic.reconciler.operation import Operation
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ T = TypeVar("T")
 
 ABANDONED_AFTER = 10.0
 """Seconds within which a cancelled or expired call must return before it is abandoned."""
-_FORCED_SECONDS = 5.0
-"""Maximum read timeout of requests to the shoot in a force deletion, which must not wait for it."""
+_SHOOT_SECONDS, _FORCED_SECONDS = 60.0, 5.0
+"""Maximum seconds of all requests of one call to its shoot, and of those of a force deletion."""
 _LEAST_SECONDS = 0.1
+_REMEDY = "check that the shoot is not hibernated and that its API server runs"
 
 
 class FencedClient(DelegatingClient):
@@ -49,26 +51,35 @@ class FencedClient(DelegatingClient):
 
 
 class ShootClient(FencedClient):
-    """A FencedClient whose errors name the shoot; a force deletion waits for one answer at most."""
+    """A FencedClient whose errors name the shoot; a force deletion waits for one answer at most.
+
+    The time of all requests is limited, so that a slow shoot does not hold a worker of all tenants.
+    """
 
     def __init__(self, inner: HttpClient, call: Call, shoot: str) -> None:
         self._forced = call.operation is Operation.FORCE_DELETE
-        super().__init__(call.limited(inner, _FORCED_SECONDS if self._forced else inf), call.check)
+        self._left = _FORCED_SECONDS if self._forced else _SHOOT_SECONDS
+        super().__init__(call.limited(inner, lambda: self._left), call.check)
+        self._clock = call.clock
         self._shoot = shoot
         self._problem = ""
 
     def _around(self, request: Callable[[], T]) -> T:
-        if self._problem and self._forced:
+        if self._left <= 0 or (self._problem and self._forced):
             self._check()
-            raise ShootUnreachable(self._problem)
+            slow = f"shoot {self._shoot}: its API server takes too long for one call; {_REMEDY}"
+            raise ShootUnreachable(self._problem or slow)
+        began = self._clock.monotonic()
         try:
             return super()._around(request)
         except Unavailable as error:
             if error.status:
                 raise  # an answer
-            remedy = "check that the shoot is not hibernated and that its API server runs"
-            self._problem = f"shoot {self._shoot}: {error}; {remedy}"
+            remedy = "" if isinstance(error, Refused) else f"; {_REMEDY}"
+            self._problem = f"shoot {self._shoot}: {error}{remedy}"
             raise ShootUnreachable(self._problem) from error
+        finally:
+            self._left -= self._clock.monotonic() - began
 
 
 class Call:
@@ -112,12 +123,12 @@ class Call:
         """See Context."""
         return max(0.0, self.deadline - self.clock.monotonic())
 
-    def limited(self, client: HttpClient, seconds: float = inf) -> HttpClient:
-        """Return a client whose requests end with the call, and wait `seconds` for data at most."""
+    def limited(self, client: HttpClient, seconds: Callable[[], float] = lambda: inf) -> HttpClient:
+        """Return a client whose requests end with the call, and have `seconds()` at most."""
 
         def left() -> float:
             self.permit()
-            return max(_LEAST_SECONDS, min(seconds, self.remaining()))
+            return max(_LEAST_SECONDS, min(seconds(), self.remaining()))
 
         return client.limited(left).gated(self.permit)
 

@@ -40,6 +40,8 @@ from generic.library.healthchecks.runs import Runs
 
 logger = logging.getLogger(__name__)
 
+_SHOOT_SECONDS = 10.0
+"""Maximum seconds of a request to a shoot: the worker of the checks waits for them."""
 _ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
 _UNKNOWN_CLUSTERS = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
 
@@ -101,7 +103,7 @@ class HealthReconciler:
             if cluster.hibernation_enabled:
                 # Requeued anyway: it costs no request, and the end of hibernation is noticed.
                 return [aggregate.hibernated(type) for type in types]
-        connect = partial(self._shoots.shoot, request.namespace)
+        connect = lambda: self._shoots.shoot(request.namespace).within(_SHOOT_SECONDS)  # noqa: E731
         ctx = HealthContext(obj, cluster, self._client, connect)
         return self._run(entry.header.uid, ctx)
 
