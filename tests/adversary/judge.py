@@ -57,6 +57,7 @@ _RULES = {
     "forgotten": "No object is forgotten while etcd has it with our finalizer",
     "finished": "An object is finished once the API server's answers are right",
     "reason": "The reason of a blocked deletion is that of the answer",
+    "tenant": "A request to a tenant's server ends in time, in bounded memory, with our error",
     "review": "A request to the webhook server is answered, and disturbs no other",
     "alone": "An object is served by the actuator that selects it, and by no other",
     "released": "A deleted object with our finalizer is released where it is selected",

@@ -6,7 +6,9 @@ What the inputs are, how each lives, and what has to hold is in tests/adversary.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -25,6 +27,7 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
 from generic.testing.seed import install_crds
+from generic.tools.packaging.chart import MALLOC
 from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
@@ -37,7 +40,7 @@ from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 
-FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates", "answers")
+FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates", "answers", "tenants")
 _ALIVE = 20
 """Objects at a time."""
 _MIB = 64.0
@@ -179,9 +182,29 @@ def _send_reviews(
             report.complain("review", "the end", found)
 
 
+def _ask_tenants(
+    _environment: Environment, seed: int, numbers: Sequence[int], report: Report
+) -> None:
+    """In a process of its own, whose memory is that of a pod."""
+    command = [sys.executable, "-m", "tests.adversary.tenants", str(seed)]
+    asked = subprocess.run(
+        command,
+        input=json.dumps(list(numbers)),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **MALLOC},
+    )
+    for what, problem in json.loads(asked.stdout):
+        report.complain("tenant", what, problem)
+    report.counts["lived"] += len(numbers)
+
+
 _ATTACKS: dict[str, Callable[[Environment, int, Sequence[int], Report], None]] = {
     "kubeconfigs": _read_kubeconfigs,
     "reviews": _send_reviews,
     "predicates": attack_selections,
+    "tenants": _ask_tenants,
 }
 """Families that need no manager in a process of its own."""

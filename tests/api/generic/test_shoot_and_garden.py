@@ -12,8 +12,9 @@ import builders
 import pytest
 from builders import infrastructure
 from documented import run_examples
-from harness import FINALIZER, eventually, is_allowed
+from harness import FINALIZER, Seed, eventually, is_allowed
 from proxy import kubeconfig
+from tenantside import OK, PHASES, TenantServer, playing
 
 from actuator import Resource
 from actuator.errors import (
@@ -239,6 +240,29 @@ def test_a_force_deletion_waits_once_for_a_slow_shoot(seed, proxy, start, actuat
     seed.delete()
     eventually(seed.is_gone)
     assert took[0] < 4
+
+
+def test_slow_shoots_of_one_tenant_do_not_keep_the_workers_from_another(
+    seed, start, actuator, monkeypatch
+):
+    monkeypatch.setattr(calls, "_SHOOT_SECONDS", 2.0)
+    slow, fast = TenantServer(PHASES["chunk extension"]), TenantServer(playing([(OK, 1, 0.0)]))
+    honest = Seed(seed.client, f"{seed.namespace}-other")
+    seed.client.create(NAMESPACES, {"metadata": {"name": honest.namespace}})
+    give(seed, slow.kubeconfig().encoded())
+    give(honest, fast.kubeconfig().encoded())
+    actuator.on["reconcile"] = reads
+    start(actuator, workers={"infrastructure": 5})
+    for number in range(5):
+        seed.create(infrastructure(seed.namespace, seed.namespace, f"slow-{number}"))
+    eventually(lambda: slow.accepted == 5)
+    began = time.monotonic()
+    honest.create(builders.cluster(honest.namespace))
+    honest.create(infrastructure(honest.namespace, seed.namespace))
+    eventually(honest.is_ready)
+    assert time.monotonic() - began < 10.0
+    slow.close()
+    fast.close()
 
 
 def test_a_call_that_a_force_deletion_replaces_can_use_its_shoot_no_more(
