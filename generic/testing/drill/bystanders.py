@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from actuator.errors import NotFound
 from actuator.interface import Client, Resource
-from generic.kube.finalizers import take_off
 from generic.kube.patches import add
 from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
+from generic.testing.garden.cleanup import strip
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
 CONFIGMAPS = Resource("v1", "configmaps")
@@ -54,8 +54,7 @@ def look_at(client: Client, resource: Resource, namespace: str, name: str) -> By
         elif meta.get("deletionTimestamp") and resource == CONFIGMAPS:
             problem = "it was deleted"
         else:
-            patch = take_off([WITNESS], meta["uid"], finalizers)
-            client.patch(resource, name, namespace, patch)
+            strip(client, (resource, name, namespace), meta["uid"], [WITNESS])
     except NotFound:
         problem = "it was deleted, although it has a finalizer of another controller"
     where = f"{namespace}/{name}" if namespace else name

@@ -120,6 +120,6 @@ def _clean_up(world: World) -> None:
         remove(ORPHANS, selector=f"{SHOOT_LABEL}={namespace}")
         for group in (group for actuator in world.actuators for group in actuator.seed_objects):
             with suppress(ApiError):  # the extension creates them without our label
-                remove(group.resource, namespace=namespace)
+                remove(group.resource, namespace=namespace, selector=group.label_selector)
     remove(CLUSTERS, selector=labelled)
     Own(of=[NAMESPACES], selector=labelled, patch=CONFIRM).act(client, "")

@@ -21,6 +21,12 @@ HOST = "127.0.0.1"
 ETCD_CLIENTS = "clients:1"
 ETCD_PEERS = "peers:1"
 CONTROLLER_MANAGER = "kube-controller-manager"
+_CONTROLLERS = (
+    "garbage-collector-controller",
+    "namespace-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+)
 
 
 class Server(StrEnum):
@@ -104,18 +110,22 @@ def apiserver_command(binaries: Binaries, port: int) -> list[str]:
         "--service-account-key-file=pki/service-accounts.key",
         "--service-account-signing-key-file=pki/service-accounts.key",
         "--service-cluster-ip-range=10.0.0.0/24",
-        "--disable-admission-plugins=ServiceAccount",  # nothing creates the accounts that pods need
         "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
         "--shutdown-watch-termination-grace-period=500ms",  # else it waits for every watch to end
     ]
 
 
 def controller_manager_command(binaries: Binaries, kubeconfig: Path) -> list[str]:
-    """Run the two controllers, with a request rate at which tests do not wait for them."""
+    """Run the controllers that act on namespaces and owners, at a request rate of tests.
+
+    Two of them create objects in each namespace, and create them again at once when they are
+    deleted: the ConfigMap kube-root-ca.crt and the ServiceAccount default.
+    """
     return [
         str(binaries[CONTROLLER_MANAGER]),
         f"--kubeconfig={kubeconfig}",
-        "--controllers=garbage-collector-controller,namespace-controller",
+        f"--controllers={','.join(_CONTROLLERS)}",
+        "--root-ca-file=pki/ca.crt",
         "--leader-elect=false",
         "--secure-port=0",
         "--kube-api-qps=200",

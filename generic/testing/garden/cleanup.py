@@ -4,15 +4,15 @@ Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/bo
 (managedresources.go, migration.go, etcd.go) and `pkg/gardenlet/controller/shoot/shoot/cleaner.go`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import attrs
 
-from actuator.errors import Conflict, NotFound
+from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
-from generic.kube.finalizers import take_off
+from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.library.lookup import find_all
 from generic.library.machines import (
     MACHINE_CLASSES,
@@ -34,6 +34,9 @@ _OF_GARDENLET = "origin=gardener"
 CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
 _OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
 ALL = frozenset("*")
+Where = tuple[Resource, str, str]
+"""Resource, name and namespace of an object."""
+_ATTEMPTS = 5
 
 
 @attrs.frozen(kw_only=True)
@@ -52,20 +55,21 @@ class Own:
     seconds: float = 30.0
 
     def act(self, client: Client, namespace: str) -> None:
-        """Patch, delete and strip the objects, without waiting; in all namespaces if ""."""
+        """Patch, delete and strip the objects, without waiting; in all namespaces if "".
+
+        An object that is deleted or replaced meanwhile is done, and its replacement is not changed:
+        a controller may create it again at once, such as kube-root-ca.crt. Raises ApiError.
+        """
         for resource, obj in self._objects(client, namespace):
             meta = obj["metadata"]
-            where = (resource, meta["name"], meta.get("namespace", ""))
-            held, uid = meta.get("finalizers") or [], meta["uid"]
-            with suppress(NotFound, Conflict):  # it is deleted, or another one of its name
+            where, uid = (resource, meta["name"], meta.get("namespace", "")), meta["uid"]
+            with suppress(NotFound, Conflict):
                 if self.patch is not None:
-                    client.patch(*where, self.patch)
+                    _merge(client, where, uid, self.patch)
                 if self.deletes:
                     client.delete(*where, uid=uid)
-                if self.strips is ALL:
-                    client.patch(*where, {"metadata": {"finalizers": None, "uid": uid}})
-                elif self.strips & {*held}:
-                    client.patch(*where, take_off(self.strips & {*held}, uid, held))
+                if self.strips:
+                    strip(client, where, uid, self.strips)
 
     def left(self, client: Client, namespace: str) -> list[str]:
         """Return the objects it still waits for, with the message of a resource manager."""
@@ -76,6 +80,29 @@ class Own:
         for resource in self.of:
             found = find_all(client, resource, namespace, self.selector)
             yield from ((resource, obj) for obj in found if self.which(obj))
+
+
+def strip(client: Client, where: Where, uid: str, names: Collection[str]) -> None:
+    """Remove these finalizers, or ALL, from the object with this uid; others may change it too.
+
+    Raises NotFound if it is deleted or replaced, and ApiError.
+    """
+    for _ in range(_ATTEMPTS):
+        held = client.get(*where)["metadata"].get("finalizers") or []
+        stripped = [name for name in held if names is ALL or name in names]
+        with suppress(Stale):
+            if stripped:
+                patch_tested(client, *where, take_off(stripped, uid, held))
+            return
+
+
+def _merge(client: Client, where: Where, uid: str, patch: Raw) -> None:
+    """Merge the patch into the object with this uid, if it still exists. Raises ApiError."""
+    try:
+        client.patch(*where, {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid}})
+    except Invalid:
+        if client.get(*where)["metadata"]["uid"] == uid:
+            raise
 
 
 def _described(resource: Resource, obj: Raw) -> str:
