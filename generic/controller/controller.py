@@ -8,6 +8,7 @@ returns it: only then are the versions of our own writes known.
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from itertools import count
 
@@ -49,8 +50,9 @@ _RESULTS = {
     Failed: ReconcileResult.ERROR,
 }
 _everything = all_of()
-_HELPERS = 1
-"""Maximum number of helper threads, for urgent requests while all workers are busy."""
+_HELPERS = 64
+"""Maximum number of helper threads, each for one urgent request while all workers are busy: as many
+as calls that can be abandoned, so that these hang at the same time and not one after the other."""
 
 
 class _Busy(Struct):
@@ -102,6 +104,7 @@ class Controller:
         self._busy: dict[Request, _Busy] = {}
         self._workers: set[threading.Thread] = set()
         self._helpers = 0
+        self._overdue: deque[Request] = deque()  # urgent requests for which all workers were busy
         self._names = count()
         self.started = False  # from then on, events are accepted
         self.staffed = False  # from then on, a missing worker has died
@@ -216,12 +219,16 @@ class Controller:
     def enqueue_urgent(self, request: Request) -> None:
         """Enqueue an object before all others; if all workers are busy, a helper takes it.
 
-        Calls of actuators may take any time, and urgent work must not wait for them.
+        Calls of actuators may take any time, and urgent work must not wait for them. A helper takes
+        no other object: the number of workers limits the calls at a time.
         """
         self.queue.add(request, urgent=True)
         with self._lock:
-            workers = sum(thread.is_alive() for thread in self._workers)
-            if len(self._busy) < workers or self._helpers >= _HELPERS:
+            threads = sum(thread.is_alive() for thread in self._workers) + self._helpers
+            if self.queue.pressing() <= threads:
+                return
+            self._overdue.append(request)
+            if self._helpers >= _HELPERS:
                 return
             self._helpers += 1
         name = f"{self.name}-helper-{next(self._names)}"
@@ -237,14 +244,14 @@ class Controller:
                 return
 
     def _help(self) -> None:
-        """Process urgent requests until none is left."""
+        """Process overdue requests until none is left."""
         while True:
             with self._lock:  # from here on, an added request starts a new helper
-                request = self.queue.take_urgent()
-                if request is None:
+                if not self._overdue:
                     self._helpers -= 1
                     return
-            if not self._process(request):
+                request = self._overdue.popleft()
+            if self.queue.take(request) and not self._process(request):
                 return
 
     def _process(self, request: Request) -> bool:

@@ -123,10 +123,19 @@ class WorkQueue(Generic[T]):
                     return self._take()
                 self._condition.wait(wait)
 
-    def take_urgent(self) -> T | None:
-        """Return the next urgent key, or None; does not wait."""
+    def take(self, key: T) -> bool:
+        """Take this urgent key out of its turn; return False if it no longer waits."""
         with self._condition:
-            return None if self._shut_down or not self._urgent else self._take()
+            if self._shut_down or key not in self._urgent:
+                return False
+            self._urgent.remove(key)
+            self._begin(key)
+            return True
+
+    def pressing(self) -> int:
+        """Return the number of keys that a worker has, or that are urgent."""
+        with self._condition:
+            return len(self._active) + len(self._urgent)
 
     def done(self, key: T) -> None:
         """Mark the key as processed by its worker."""
@@ -165,10 +174,13 @@ class WorkQueue(Generic[T]):
 
     def _take(self) -> T:
         key = self._urgent.popleft() if self._urgent else self._ready.popleft()
+        self._begin(key)
+        return key
+
+    def _begin(self, key: T) -> None:
         now = self._clock.monotonic()
         self._metrics.waited(now - self._queued.pop(key))
         self._active[key] = now
-        return key
 
     def _release_due(self) -> float | None:
         """Make delayed keys ready that are due; return the seconds to the next one."""

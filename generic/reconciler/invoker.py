@@ -53,7 +53,7 @@ from generic.reconciler.track import Track, Tracks
 
 _SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
-_RESOURCES_SECONDS = 2.0
+RESOURCES_SECONDS = 2.0
 """Time limit of external_resources in seconds: it sends no requests."""
 
 
@@ -132,13 +132,13 @@ class Invoker(Struct, frozen=True):
         return checked
 
     def external_resources(
-        self, report: Reporter, track: Track, obj: Any
+        self, report: Reporter, track: Track, obj: Any, seconds: float = RESOURCES_SECONDS
     ) -> list[ExternalResource]:
         """Return the remaining resources that the actuator reports; unknown if it raises.
 
-        Raises WorkerReplaced if it does not return.
+        Raises WorkerReplaced if it does not return within `seconds`.
         """
-        call = self.new_call(Operation.FORCE_DELETE, report, seconds=_RESOURCES_SECONDS, grace=0.0)
+        call = self.new_call(Operation.FORCE_DELETE, report, seconds=seconds, grace=0.0)
         if not self.tracks.begin_reserved(track, call):
             return [UNKNOWN]
         try:

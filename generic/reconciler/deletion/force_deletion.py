@@ -22,7 +22,7 @@ from actuator.tolerance import WrongField
 from generic.controller.metrics import Outcome
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
-from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
+from generic.reconciler.invoker import RESOURCES_SECONDS, ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
 from generic.reconciler.orphans.probe import refused
@@ -37,6 +37,8 @@ _MOST_HELD = 100
 """Maximum number of seed objects that are recorded one by one."""
 _LAST_PASS = 10.0
 """Seconds for stripping after the budget is exceeded."""
+_LEAST_SECONDS = 0.5
+"""Time limit of external_resources, however long the budget has been exceeded."""
 
 
 class NotRecorded(ActuatorError):
@@ -104,10 +106,13 @@ class ForceDeletion(Struct, frozen=True):
     def _remaining(
         self, attempt: Attempt, budget: Budget, report: Reporter, obj: Any
     ) -> list[ExternalResource]:
+        """Ask the actuator; its time limit ends at most RESOURCES_SECONDS after the budget."""
         if budget.unresponsive:
             return [UNKNOWN]
+        left = budget.remaining(self.invoker.clock.monotonic() - RESOURCES_SECONDS)
+        seconds = max(_LEAST_SECONDS, min(left, RESOURCES_SECONDS))
         budget.unresponsive = True  # unless it returns
-        remaining = self.invoker.external_resources(report, attempt.track, obj)
+        remaining = self.invoker.external_resources(report, attempt.track, obj, seconds)
         budget.unresponsive = False
         return remaining
 
