@@ -1,7 +1,28 @@
-"""The real clock. Tests of time-dependent decisions pass another one of the same shape."""
+"""The real clocks, and the rule for decisions that cannot be undone.
 
+A wall clock can be wrong for a while: set by hand, before the first synchronization, on a resumed
+machine. An age shown or an error that is retried is corrected with the clock. A decision that
+cannot be undone uses `trusted_now`. Tests of time-dependent decisions pass another clock of the
+same shape.
+"""
+
+import logging
+import threading
 import time
+from collections import deque
 from datetime import UTC, datetime
+
+from actuator.interface import Clock
+
+logger = logging.getLogger(__name__)
+
+WINDOW = 60.0
+"""Seconds over which the wall clock has to advance like the monotonic clock."""
+TOLERANCE = 5.0
+"""Maximum seconds by which they may differ in that time."""
+_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+_SPACING = 0.25
+"""Minimum seconds between samples that are kept, except for the newest one."""
 
 
 class SystemClock:
@@ -12,5 +33,65 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return monotonic seconds."""
-        return time.monotonic()
+        """Return monotonic seconds; on Linux they include the time of a suspended machine."""
+        return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+
+
+class Steadiness:
+    """Whether the wall clock advanced like the monotonic clock over the last WINDOW. Pure."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, float]] = deque()
+        """Monotonic time, and wall time minus monotonic time."""
+
+    def add(self, wall: float, monotonic: float) -> float:
+        """Add a sample, in seconds; return the step since the one before, 0 within TOLERANCE."""
+        kept, offset = self._samples, wall - monotonic
+        step = offset - kept[-1][1] if kept else 0.0
+        is_step = abs(step) > TOLERANCE
+        if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _SPACING and not is_step:
+            kept.pop()
+        kept.append((monotonic, offset))
+        while len(kept) > 1 and kept[1][0] <= monotonic - WINDOW:
+            kept.popleft()
+        return step if is_step else 0.0
+
+    def is_steady(self) -> bool:
+        """Whether the samples cover the WINDOW, and differ by at most TOLERANCE."""
+        offsets = [offset for _, offset in self._samples]
+        covered = self._samples[-1][0] - self._samples[0][0] if offsets else 0.0
+        return covered >= WINDOW and max(offsets) - min(offsets) <= TOLERANCE
+
+
+class WatchedClock:
+    """A clock that knows whether its wall clock was steady in this process; thread-safe.
+
+    It takes a sample at each `trusted_now`: the watchdog of deletions calls it twice a second.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.now, self.monotonic = clock.now, clock.monotonic
+        self._lock = threading.Lock()
+        self._steadiness = Steadiness()
+
+    def trusted_now(self) -> datetime | None:
+        """See `trusted_now` of this module."""
+        with self._lock:
+            before, now, after = self.monotonic(), self.now(), self.monotonic()
+            if after - before > 1.0:
+                return None  # the process was stopped in between, which is no step
+            step = self._steadiness.add(now.timestamp(), after)
+            is_steady = self._steadiness.is_steady()
+        if step:
+            text = "wall clock stepped; decisions that cannot be undone wait for a minute"
+            logger.warning(text, extra={"fields": {"seconds": round(step, 1)}})
+        return now if is_steady else None
+
+
+def trusted_now(clock: Clock) -> datetime | None:
+    """Return the time for a decision that cannot be undone; None if it has to wait.
+
+    The clock of a manager, `ctx.clock` included, has a time once its wall and monotonic clock
+    advanced equally over the last minute of this process. Another clock is trusted.
+    """
+    return clock.trusted_now() if isinstance(clock, WatchedClock) else clock.now()

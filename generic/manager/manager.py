@@ -23,7 +23,7 @@ from generic.controller import logs
 from generic.controller.health import Check
 from generic.controller.metrics import Metrics
 from generic.kube.client import connect
-from generic.kube.clock import SystemClock
+from generic.kube.clock import SystemClock, WatchedClock
 from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Request, cluster_header
 from generic.kube.store import Store
@@ -64,7 +64,7 @@ class Manager(Registry):
         `listeners` receive the outcome of every pass over an object under deletion.
         """
         super().__init__(settings or Options())
-        self._clock: Clock = clock or SystemClock()
+        self._clock: Clock = WatchedClock(clock or SystemClock())
         self.metrics = Metrics(
             clock=self._clock, oldest_terminating=self.options.metrics_oldest_terminating
         )

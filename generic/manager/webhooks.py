@@ -20,6 +20,7 @@ from generic.controller.httpserver import parse_address
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
 from generic.kube.client import connect
+from generic.kube.clock import trusted_now
 from generic.kube.clusters import NAMESPACES
 from generic.kube.kubeconfig import service_account
 from generic.kube.patches import add, test_version
@@ -193,7 +194,12 @@ class WebhookService:
                 self._serve(self._current.serving)
                 self._publish(self._current.bundle)
             step = plan(
-                self._current, self._published_at, hosts, self._clock.now(), self._lifetimes
+                self._current,
+                self._published_at,
+                hosts,
+                self._clock.now(),
+                self._lifetimes,
+                is_trusted=trusted_now(self._clock) is not None,
             )
             if step is Step.NOTHING:
                 return

@@ -84,7 +84,9 @@ class Served(NamedTuple):
 
     def tick(self) -> None:
         """End overdue calls, even while workers are unresponsive."""
-        over, abandoned = self.watchdog.tick()
+        over, abandoned, resumed = self.watchdog.tick()
+        for request in resumed:
+            self.controller.queue.add(request)
         for request in over:
             self.controller.enqueue_urgent(request)
         for request in abandoned:

@@ -35,13 +35,13 @@ def classify(
     operation: Operation,
     attempts: int,
     since: str | None,
-    now: datetime,
+    now: datetime | None,
     escalations: Sequence[Escalation] = (),
 ) -> tuple[Failure | Waiting | None, Result]:
     """Return the content of the status, None for no change, and the time of the next attempt.
 
     `attempts` is the number of failures in a row, this one included; `since` the object's
-    deletionTimestamp.
+    deletionTimestamp; `now` is None while the wall clock cannot be trusted: no time has passed.
     """
     if error.is_a(CallAbandoned):
         return None, Again(0)
@@ -73,6 +73,8 @@ def _next(error: ErrorInfo, operation: Operation, *, gives_up: bool) -> Result:
     return Failed(cap=cap)
 
 
-def seconds_since(timestamp: str | None, now: datetime) -> float:
-    """Return the seconds from an RFC 3339 timestamp to `now`; 0 without a timestamp."""
-    return 0.0 if timestamp is None else (now - parse_time(timestamp)).total_seconds()
+def seconds_since(timestamp: str | None, now: datetime | None) -> float:
+    """Return the seconds from an RFC 3339 timestamp to `now`; 0 if one of them is None."""
+    if timestamp is None or now is None:
+        return 0.0
+    return (now - parse_time(timestamp)).total_seconds()

@@ -24,6 +24,7 @@ from actuator.interface import Actuator, Client, Clock, kind_of, object_class
 from actuator.interface import Result as CallResult
 from generic.controller.controller import Again, Done, Failed, Result, WorkerReplaced
 from generic.controller.metrics import Outcome as Deletion
+from generic.kube.clock import trusted_now
 from generic.kube.clusters import Clusters
 from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import ErrorInfo, read_error
@@ -107,7 +108,7 @@ class Reconciler:
         track = self._tracks.current(request, entry.header.uid if entry else None)
         if track is None:
             return Done()  # deleted, and its cleanup is finished
-        track.gave_up = False
+        track.gave_up = None
         type_ = entry.header.type if entry is not None and not track.removal else ""
         report = Reporter(self._kind, track, self._d.sinks, type_)
         chosen = self._choose(track, entry, report)
@@ -247,7 +248,8 @@ class Reconciler:
     def _fail(self, attempt: Attempt, error: ErrorInfo, failures: int, report: Reporter) -> Result:
         """Report a failed attempt. Raises ObjectGone."""
         since, operation, d = attempt.start.deletion_timestamp, attempt.operation, self._d
-        failure, result = classify(error, operation, failures, since, d.clock.now(), d.escalations)
+        now = trusted_now(d.clock)
+        failure, result = classify(error, operation, failures, since, now, d.escalations)
         if failure is None:
             return result
         if isinstance(failure, Waiting):
@@ -262,7 +264,7 @@ class Reconciler:
         if operation is Operation.FORCE_DELETE:
             self._tracks.start_budget(attempt.track).last_error = failure.text
         self._write(partial(attempt.fail, failure), report)
-        attempt.track.gave_up = failure.gives_up
+        attempt.track.gave_up = (now or d.clock.now()) if failure.gives_up else None
         report.failed(operation, error, gives_up=failure.gives_up)
         return result
 

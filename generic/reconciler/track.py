@@ -7,6 +7,7 @@ drops a track: `settle`. A restart of the process loses all of it. Not here: dec
 
 import math
 import threading
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -70,7 +71,8 @@ class Track(Struct, eq=False):
     """Abandoned calls that have not returned."""
     budget: Budget | None = None
     """Set while the object is under forced deletion."""
-    gave_up: bool = False
+    gave_up: datetime | None = None
+    """The wall time at which the deletion was given up; None while it is retried."""
     loses_fields: bool = False
     """Whether the API server did not store a field that the actuator set in the status."""
     releasing: bool = False

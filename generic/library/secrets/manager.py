@@ -23,6 +23,7 @@ from datetime import timedelta
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Resource
 from generic.kube.certificates import x509
+from generic.kube.clock import trusted_now
 from generic.library.secrets.config import (
     Authority,
     BasicAuth,
@@ -131,12 +132,12 @@ class SecretsManager:
 
     def _is_accepted(self, former: Kept, current: Kept, rotation: Rotation) -> bool:
         """Whether a former credential is kept for now: by a rotation, or after a renewal."""
-        now = self._clock.now()
-        if former.valid_until is not None and former.valid_until <= now:
+        now = trusted_now(self._clock)
+        if now and former.valid_until is not None and former.valid_until <= now:
             return False
         if former.rotated != current.rotated:
             return rotation.keeps_old
-        return self._is_old(former) and now < current.issued + _OVERLAP
+        return now is None or (self._is_old(former) and now < current.issued + _OVERLAP)
 
     def _certificate(self, config: Certificate, authority: Kept, kept: Sequence[Kept]) -> Kept:
         checksum = checksum_of(config, authority.secret_name)
@@ -186,9 +187,10 @@ class SecretsManager:
         return made
 
     def _is_old(self, kept: Kept) -> bool:
-        if kept.valid_until is None:
+        now = trusted_now(self._clock)
+        if kept.valid_until is None or now is None:
             return False
-        now, lifetime = self._clock.now(), kept.valid_until - kept.issued
+        lifetime = kept.valid_until - kept.issued
         renewal = kept.issued + _OVER * lifetime
         # of a short credential the last days do not count: it would always be old
         return now >= (min(renewal, kept.valid_until - _LEFT) if lifetime > 2 * _LEFT else renewal)

@@ -108,10 +108,14 @@ def plan(
     hosts: Sequence[str],
     now: datetime,
     lifetimes: Lifetimes,
+    *,
+    is_trusted: bool = True,
 ) -> Step:
     """Return the next step: at most one is due at a time.
 
     `published` is the time since which the configurations have the bundle; None: they do not.
+    Without `is_trusted`, nothing rotates by age. Certificates that are not valid are replaced all
+    the same: once a wrong clock is corrected, they are replaced again.
     Raises ConfigurationError for an invalid host.
     """
     if current is None:
@@ -120,6 +124,9 @@ def plan(
     is_valid = serving.not_valid_before_utc <= now < serving.not_valid_after_utc
     if not is_valid or not any(_signs(_load(one), serving) for one in current.trusted):
         return Step.START
+    has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
+    if not is_trusted:
+        return Step.NOTHING if has_hosts or len(current.trusted) > 1 else Step.SIGN
     if not _signs(newest, serving):  # by an older one
         is_known = published is not None and now >= published + lifetimes.settle
         return Step.SIGN if is_known else Step.NOTHING
@@ -129,7 +136,6 @@ def plan(
         # The certificate has to last until the new authority may sign.
         needed = min(now + 3 * lifetimes.settle, newest.not_valid_after_utc)
         return Step.ADD if serving.not_valid_after_utc >= needed else Step.SIGN
-    has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
     return Step.SIGN if _is_old(serving, now) or not has_hosts else Step.NOTHING
 
 

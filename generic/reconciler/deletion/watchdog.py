@@ -8,6 +8,7 @@ work for the controller.
 
 import logging
 from collections.abc import Callable
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from actuator.cluster import Verdict
 from actuator.interface import Clock
 from actuator.meta import ClusterNeed, Kind
 from generic.controller.metrics import TerminatingState
+from generic.kube.clock import trusted_now
 from generic.kube.headers import Event, Header, Request
 from generic.kube.store import Store
 from generic.reconciler.operation import Nothing, Operation, choose_operation, is_forced
@@ -87,15 +89,19 @@ class DeletionWatchdog(Struct, frozen=True):
             call.cancel("force deletion requested")
         return is_new
 
-    def tick(self) -> tuple[list[Request], list[Request]]:
+    def tick(self) -> tuple[list[Request], list[Request], list[Request]]:
         """End budgets, abandon overdue calls, and drop the expired Secrets that are remembered.
 
-        Return the objects whose budget is exceeded, and those whose worker must be replaced.
+        Return the objects whose budget is exceeded, those whose worker must be replaced, and those
+        to retry: they were given up on a wall clock that was wrong.
         """
-        self.tracks.secrets.drop_expired(self.clock.now())
+        trusted_now(self.clock)  # a sample of the clocks, twice a second
+        self.tracks.secrets.drop_expired(self.clock.now())  # rather too early than too late
         now, tracks = self.clock.monotonic(), self.tracks.all()
         over = [track.request for track in tracks if _ends(track, now)]
-        return over, [track.request for track in tracks if self._abandons(track)]
+        abandoned = [track.request for track in tracks if self._abandons(track)]
+        wall = self.clock.now()
+        return over, abandoned, [track.request for track in tracks if _resumes(track, wall)]
 
     def _abandons(self, track: Track) -> bool:
         call = track.call
@@ -129,6 +135,14 @@ class DeletionWatchdog(Struct, frozen=True):
 
     def _decide(self, request: Request, header: Header) -> object:
         return choose_operation(self.kind, header, self.verdict(self.kind, request.namespace))
+
+
+def _resumes(track: Track, now: datetime) -> bool:
+    """Whether the wall clock is before the moment of giving up: it was set back since."""
+    if track.gave_up is None or track.gave_up <= now:
+        return False
+    track.gave_up = None
+    return True
 
 
 def _ends(track: Track, now: float) -> bool:

@@ -19,7 +19,7 @@ from actuator.errors import ApiError, Conflict, LeaseLost, NotFound
 from actuator.interface import Client, Clock, Permission
 from actuator.meta import parse_time
 from generic.controller.metrics.exposition import Bounded
-from generic.kube.clock import SystemClock
+from generic.kube.clock import SystemClock, trusted_now
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
 from generic.reconciler.orphans.ledger import Serving, read_orphans, serving
 
@@ -104,10 +104,10 @@ class Keeper(Collector):
         return read_orphans(client, label_selector=f"{KIND_LABEL} in ({kinds})") if kinds else []
 
     def _is_over(self, orphan: Orphan) -> bool:
-        settled = _settled_at(orphan)
-        if settled is None or self._retention is None:
+        settled, now = _settled_at(orphan), trusted_now(self._clock)
+        if settled is None or now is None or self._retention is None:
             return False
-        return self._clock.now() - settled > self._retention
+        return now - settled > self._retention
 
 
 def _settled_at(orphan: Orphan) -> datetime | None:

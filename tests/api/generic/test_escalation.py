@@ -25,6 +25,12 @@ class Later(SystemClock):
         return super().now() + self.ahead
 
 
+@pytest.fixture(autouse=True)
+def short_window(monkeypatch):
+    """A second in place of the minute over which the wall clock must be steady."""
+    monkeypatch.setattr("generic.kube.clock.WINDOW", 1.0)
+
+
 def unauthorized(*_args):
     raise ActuatorError("revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
 
@@ -67,6 +73,31 @@ def test_after_its_time_a_deletion_is_given_up_until_it_is_requested_again(seed,
     assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
     actuator.on.clear()
     seed.annotate(**{"gardener.cloud/timestamp": "2026-01-02T00:00:00Z"})
+    eventually(seed.is_gone)
+
+
+def test_a_wrong_clock_gives_up_no_deletion(seed, start, monkeypatch):
+    monkeypatch.setattr("generic.kube.clock.WINDOW", 60.0)
+    clock, actuator = Later(), Script(delete=unauthorized)
+    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+    manager = stuck(seed, start, actuator, day, clock=clock)
+    clock.ahead = timedelta(days=2)
+    tried = actuator.operations().count("delete")
+    eventually(lambda: actuator.operations().count("delete") > tried + 1)
+    clock.ahead = timedelta()
+    assert gave_up(manager) == 0
+    actuator.on.clear()
+    eventually(seed.is_gone)
+
+
+def test_what_a_wrong_clock_gave_up_is_retried_once_the_clock_is_right(seed, start):
+    clock, actuator = Later(), Script(delete=unauthorized)
+    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+    manager = stuck(seed, start, actuator, day, clock=clock)
+    clock.ahead = timedelta(days=2)
+    eventually(lambda: gave_up(manager) == 1)
+    actuator.on.clear()
+    clock.ahead = timedelta()
     eventually(seed.is_gone)
 
 
