@@ -1,9 +1,10 @@
 """Clusters: answers about one namespace from the watched Cluster resources.
 
-Guarantee: a force deletion seen once stays in effect while this process lives and no other Cluster
-takes the name (gardenlet forbids removing the annotation, and deletes the Cluster possibly before
-the last extension objects). The 10,000 most recently queried forced namespaces are kept: an object
-under deletion queries at every attempt, so only deleted ones are evicted.
+Guarantee: a force deletion seen once stays in effect while this process lives, no other Cluster
+takes the name and no older state of it is restored (gardenlet forbids removing the annotation, and
+deletes the Cluster possibly before the last extension objects). The 10,000 most recently queried
+forced namespaces are kept: an object under deletion queries at every attempt, so only deleted ones
+are evicted.
 """
 
 import time
@@ -43,6 +44,8 @@ class Clusters:
         if new is None:
             return False
         name = event.request.name
+        if event.went_back:
+            self._forced.pop(name, None)
         if new.verdict.forced:
             self._forced[name] = new.uid
             self._forced.move_to_end(name)

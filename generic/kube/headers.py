@@ -26,7 +26,7 @@ DELETION_BLOCKED = "DeletionBlocked"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SAYS_FAILING = frozenset({(DELETION_BLOCKED, "True")})
 _NONE: Mapping[str, str] = MappingProxyType({})
-H = TypeVar("H")
+H = TypeVar("H", bound="Header")
 
 
 class Request(NamedTuple):
@@ -114,8 +114,20 @@ class Event(Struct, Generic[H], frozen=True):
     own: bool = False
     late: bool = False
     """Whether the store already had a newer state: `old` is then not the state before this one."""
+    relisted: bool = False
+    """Whether a list showed it, and not a watch: the states in between are unknown."""
     last: bytes = b""
     """The last known JSON of a deleted object."""
+
+    @property
+    def went_back(self) -> bool:
+        """Whether etcd may have been restored to a state before the last known one."""
+        old, new = self.old, self.new
+        if new is None or not self.relisted:
+            return False
+        if old is None or new.resource_version < old.resource_version:
+            return True
+        return old.deletion_timestamp is not None and new.deletion_timestamp is None
 
 
 def request_of(obj: Raw) -> Request:
@@ -143,7 +155,7 @@ def as_unreadable(header: H) -> H:
     changes: dict[str, Any] = {"unreadable": True}
     if isinstance(header, ClusterHeader):
         changes["verdict"] = attrs.evolve(header.verdict, state=ClusterState.UNREADABLE)
-    return replace(header, **changes)  # type: ignore[type-var]
+    return replace(header, **changes)
 
 
 def _fields(obj: Raw) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 List and watch in one stream (Kubernetes documentation, "API concepts", streaming lists), resumed
 from the last resourceVersion seen. All watch errors are handled here: 410 as an answer and inside
 the stream, 429 with Retry-After, broken and silently dead streams, deletions that no watch
-reported.
+reported, and versions that go back, as after a restore of etcd from a backup. A restored server
+whose versions passed the last one seen shows nothing of that, but it was away: a watch that cannot
+be reopened within a second begins with a list.
 
 Why not the informer and the leader election of the `kubernetes` package: in 37.0.2 its
 SharedInformer never syncs custom resources (it calls `items`, a method of dict) and hangs for
@@ -47,6 +49,8 @@ _ABSENT_BACKOFF = (1.0, 30.0)
 """The same while the API server does not serve the kind: in the end two requests a minute."""
 _STEADY = 5.0
 """Minimum seconds a stream must live to count as a success."""
+_AWAY = 1.0
+"""Seconds without a stream after which etcd may have been restored: that takes longer."""
 _PATIENCE = 300.0
 """Maximum seconds for which a Retry-After is obeyed."""
 
@@ -65,7 +69,7 @@ class Informer:
         idle_timeout: float = 75.0,
         problems: ProblemLog | None = None,
     ) -> None:
-        """`relisted` counts each list of a kind and its reason: initial, expired, error."""
+        """`relisted` counts each list of a kind and its reason: a RelistReason."""
         self._client = client
         self._store = store
         self._on_event = on_event
@@ -139,6 +143,7 @@ class Informer:
 
     def _list(self) -> None:
         """List by pages, for servers without streaming lists."""
+        self._store.begin_list()
         self._relisted(self.plural, self._reason)
         listed: set[Request] = set()
         version = ""
@@ -153,6 +158,7 @@ class Informer:
         """Read the list as a stream of events, then continue with the changes."""
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         listed: set[Request] = set()
+        self._store.begin_list()
         with self._stream(query) as lines:
             self._relisted(self.plural, self._reason)
             events = self._events(lines, stop)
@@ -200,15 +206,21 @@ class Informer:
 
     def _follow(self, events: Iterator[tuple[str, Document]]) -> None:
         for kind, document in events:
+            version = str(document.meta["resourceVersion"])
+            if document.version < _number(self._version):
+                self.synced = False  # not ready until everything was compared
+                self._reason = "restored"
+                text = f"went back from {self._version} to {version}: etcd was restored"
+                raise Gone(410, f"the resourceVersion {text}")
             if kind == "DELETED":
                 self._take(self._store.observe_deleted, document)
             elif kind != "BOOKMARK":
                 self._take(self._store.observe, document)
-            self._version = str(document.meta["resourceVersion"])
+            self._version = version
 
     def _complete(self, listed: set[Request], version: str) -> None:
         """Finish a complete list: objects that it did not contain are deleted."""
-        for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
+        for event in self._store.prune(listed, _number(version)):
             self._take(lambda one: one, event)
         self._version = version
         self._alive_at = time.monotonic()
@@ -261,10 +273,14 @@ class Informer:
         """Forget the resourceVersion, so that the next attempt lists again, if it is unusable.
 
         This includes a stream without a single line: a bookmark comes every minute, unless the
-        server has not yet reached the version, as after a restore of etcd.
+        server has not yet reached the version, as after a restore of etcd; and a server that was
+        away: etcd may have been restored meanwhile.
         """
         mute = isinstance(error, Silence) and self._alive_at == self._opened_at
-        if mute or isinstance(error, Gone | NotFound) or not isinstance(error, ApiError):
+        is_open = not math.isinf(self._opened_at)
+        was_away = isinstance(error, Unavailable) and not is_open and self.failing() > _AWAY
+        is_useless = isinstance(error, Gone | NotFound) or not isinstance(error, ApiError)
+        if mute or was_away or is_useless:
             self._version = ""
             if self.synced:
                 self._reason = "expired" if isinstance(error, Gone) else "error"
@@ -278,6 +294,10 @@ class Informer:
             logger.info(text, extra={"fields": {"resource": self.name}})
         else:
             self._problems.say(logging.DEBUG if quietly else logging.WARNING, self.name, problem)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0
 
 
 def _parse(line: bytes) -> tuple[str, Document]:

@@ -1,14 +1,15 @@
 """Store: the known objects of one resource, as JSON bytes and a small header each.
 
-Guarantees: an object is never replaced by an older version of itself, except by a new list (after a
-restore of etcd, resourceVersions restart lower). Our own write is in the store before its call
-returns, and its resourceVersion is remembered, so that the watch event it causes can be told from
-the events of other clients.
+Guarantees: an object is never replaced by an older version of itself, except by a new list: after a
+restore of etcd, versions are lower, and deleted objects exist again. Our own write is in the store
+before its call returns, and its resourceVersion is remembered, so that the watch event it causes
+can be told from the events of other clients.
 
 Not here: the content of a header (`headers`), filling the store from the API (`informer`), the
 consequences of an Event (`predicates`).
 """
 
+import math
 import threading
 import time
 import zlib
@@ -26,7 +27,6 @@ from generic.kube.headers import Event, EventType, Header, Request, as_dict, as_
 
 _CUT = CUT.encode()
 _FASTEST = 1
-_OWN_SECONDS = 60.0
 _DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=Header)
 
@@ -45,8 +45,10 @@ class Entry(Struct, Generic[H], frozen=True, gc=False):
         return zlib.decompress(self.stored) if self.is_compressed else self.stored
 
 
-def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
-    return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
+def _gone(
+    request: Request, last: Entry[H], *, own: bool = False, relisted: bool = False
+) -> Event[H]:
+    return Event(EventType.DELETED, request, last.header, None, own, False, relisted, last.raw)
 
 
 class _Dead(Struct, Generic[H], frozen=True):
@@ -89,8 +91,9 @@ class Store(Generic[H]):
         self._lock = threading.Lock()
         self._entries: dict[Request, Entry[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
-        self._own: dict[Request, dict[int, float]] = {}  # versions, and when they were written
+        self._own: dict[Request, set[int]] = {}  # the versions that we wrote
         self._dead: dict[Request, _Dead[H]] = {}
+        self._list_began = -math.inf
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -114,6 +117,16 @@ class Store(Generic[H]):
         with self._lock:
             return resource_version in self._own.get(request, ())
 
+    def begin_list(self) -> None:
+        """Begin a list of the latest state: it is newer than every write and deletion so far.
+
+        Kubernetes documentation, "API concepts", resourceVersion unset. If it lacks one of them,
+        etcd was restored to an earlier state.
+        """
+        with self._lock:
+            self._own.clear()
+            self._list_began = time.monotonic()
+
     def observe(self, obj: Raw | Document, *, relisted: bool = False) -> Event[H] | None:
         """Store an object from a watch or a list; return None if nothing changed."""
         document = Document.of(obj)
@@ -123,17 +136,20 @@ class Store(Generic[H]):
             own = self._take_own(request, version)
             if self._is_dead(request, uid):
                 return None  # the watch lags: the object is known to be deleted
-            if old is not None and (old.header.resource_version, old.header.uid) == (version, uid):
+            same = old if old is not None and old.header.uid == uid else None
+            if same is not None and not relisted and same.header.resource_version == version:
                 return None
-            if relisted and old is not None and self._wrote_lately(request, old, version):
+            if relisted and old is not None and self._wrote_since(request, old, version):
                 return None  # the list is older than our write; the watch continues from there
             entry = self._entry(document)  # most events of our own writes end before
+            if relisted and entry == old:  # a restored etcd uses versions again
+                return None
             if old is None or relisted or old.header.resource_version < version:
                 self._put(request, entry)
-        if old is None or old.header.uid != uid:  # another object of the same name
-            return Event(EventType.ADDED, request, None, entry.header, own)
-        late = old.header.resource_version > version and not relisted
-        return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
+        if same is None:  # another object of the same name
+            return Event(EventType.ADDED, request, None, entry.header, own, False, relisted)
+        late = same.header.resource_version > version and not relisted
+        return Event(EventType.MODIFIED, request, same.header, entry.header, own, late, relisted)
 
     def observe_deleted(self, obj: Raw | Document) -> Event[H] | None:
         """Process a DELETED watch event; return None if that object was not in the store.
@@ -162,14 +178,15 @@ class Store(Generic[H]):
             for request, dead in list(self._dead.items()):
                 here = self._entries.get(request)
                 is_older = here is None and request in kept  # than the deletion: the list has it
-                if dead.is_over(list_version) and not is_older:
+                is_over = dead.is_over(list_version) and not is_older
+                if is_over or dead.since < self._list_began:
                     del self._dead[request]
                     if here is None or here.header.uid != dead.uid:
                         events.append(_gone(request, dead.last, own=True))
             for request, entry in list(self._entries.items()):
-                if request not in kept and not self._wrote_lately(request, entry, list_version):
+                if request not in kept and not self._wrote_since(request, entry, list_version):
                     self._drop(request)
-                    events.append(_gone(request, entry))
+                    events.append(_gone(request, entry, relisted=True))
         return events
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
@@ -182,7 +199,7 @@ class Store(Generic[H]):
         with self._lock:
             old = self._entries.get(request)
             if not gone:  # a deleted object gets no watch event that could be ours
-                self._own.setdefault(request, {})[version] = time.monotonic()
+                self._own.setdefault(request, set()).add(version)
             same = old is not None and old.header.uid == entry.header.uid
             if gone and same:
                 self._bury(request, entry, version)
@@ -220,7 +237,9 @@ class Store(Generic[H]):
 
     def _is_dead(self, request: Request, uid: str) -> bool:
         dead = self._dead.get(request)
-        return dead is not None and dead.uid == uid and not dead.is_over(0)
+        if dead is None or dead.uid != uid or dead.since < self._list_began:
+            return False
+        return not dead.is_over(0)
 
     def _drop(self, request: Request) -> None:
         self._entries.pop(request, None)
@@ -236,18 +255,14 @@ class Store(Generic[H]):
         own = self._own.get(request)
         if own is None:
             return False
-        mine = version in own
-        for passed in [v for v in own if v < version]:
-            del own[passed]
-        if not own:
+        left = {written for written in own if written >= version}
+        if left:
+            self._own[request] = left
+        else:
             del self._own[request]
-        return mine
+        return version in left
 
-    def _wrote_lately(self, request: Request, entry: Entry[H], version: int) -> bool:
-        """Whether the store has a recent write of ours that is newer than `version`.
-
-        Limited in time: after a restore of etcd the versions of a list stay lower.
-        """
-        written = self._own.get(request, {}).get(entry.header.resource_version)
-        newer = entry.header.resource_version > version
-        return newer and written is not None and time.monotonic() - written < _OWN_SECONDS
+    def _wrote_since(self, request: Request, entry: Entry[H], version: int) -> bool:
+        """Whether the store has a write of ours since the list began that is newer than it."""
+        newest = entry.header.resource_version
+        return newest > version and newest in self._own.get(request, ())

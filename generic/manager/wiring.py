@@ -24,6 +24,7 @@ from generic.controller.predicates import (
     answer_predicate,
     default_predicate,
     filtered,
+    first_sight,
     selection,
 )
 from generic.controller.watch import Watch
@@ -68,7 +69,10 @@ class Served(NamedTuple):
 
     def on_event(self, event: Event[Header]) -> None:
         """Pass an event to the controller as a trigger, and to the watchdog."""
-        self.controller.on_event(event)
+        if event.relisted and event.new is not None:  # any change may have been missed
+            self.controller.on_event(first_sight(event.request, event.new))
+        else:
+            self.controller.on_event(event)
         header = event.old if event.new is None else event.new
         if not self.controller.started or header is None:
             return

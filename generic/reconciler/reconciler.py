@@ -165,15 +165,16 @@ class Reconciler:
         if self._d.processing_after is None and operation.calls:
             attempt.publish()
         result, deletion = CallResult(), Deletion.SKIPPED if not operation.calls else None
-        if operation.deletes and track.cleaned_up is not None:
-            deletion = track.cleaned_up.outcome  # only the finalizer patch failed
+        since, done = attempt.start.deletion_timestamp, track.cleaned_up
+        if operation.deletes and done is not None and done.deleting_since == since:
+            deletion = done.outcome  # only the finalizer patch failed
         elif operation is Operation.FORCE_DELETE:
             deletion = self._force_deletion.run(attempt, report)
         elif operation.calls:
             result = self._call(attempt, report)
             deletion = Deletion.DELETED if operation.deletes else None
         if operation.deletes and deletion is not None:
-            track.cleaned_up = CleanedUp(deletion, attempt.start.deletion_timestamp)
+            track.cleaned_up = CleanedUp(deletion, since)
         if operation.reports:
             attempt.succeed()
         if operation.releases:

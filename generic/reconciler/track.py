@@ -49,8 +49,8 @@ class Removal(Struct):
 
     raw: bytes
     """The last known state of the object, as JSON."""
-    operation: Operation
-    """The operation for the missing cleanup."""
+    operation: Operation | None
+    """The operation for the missing cleanup; None if no deletion of the object was seen."""
     orphans: list[Orphan] | None = None
     """The recorded Orphans; None before they are recorded."""
     failures: int = 0
@@ -131,6 +131,16 @@ class Tracks:
         """Drop the track if its object is deleted and no work on it is pending."""
         with self._lock:
             self._drop_if_done(track)
+
+    def revive(self, request: Request, uid: str) -> None:
+        """Forget the end of an object: etcd was restored to a state before it."""
+        with self._lock:
+            track = self._find(request, uid)
+            if track is not None:
+                track.end_deletion()
+                track.deleted = track.releasing = False
+                track.gave_up = None
+                track.called_at = 0
 
     def record_removal(self, track: Track, removal: Removal) -> None:
         """Keep a deleted object until its removal is handled; the first removal counts."""

@@ -75,8 +75,10 @@ class TerminatingState(StrEnum):
 
 
 class RelistReason(StrEnum):
-    """The reason for a complete list: the first one, after a 410, or after another error."""
+    """The reason for a complete list: the first one, after a 410, another error, or a restore."""
 
     INITIAL = "initial"
     EXPIRED = "expired"
     ERROR = "error"
+    RESTORED = "restored"
+    """The API server went back to an older version, as after a restore of etcd."""

@@ -1,10 +1,10 @@
 """Late cleanup: for objects whose finalizer was removed externally, and deleted without cleanup.
 
 The removal is counted, reported, and recorded as Orphans, however many attempts that takes: no
-other
-record of the object remains. Then the cleanup runs with the last known state of the object, in a
-limited number of attempts. A new object of the same name waits some minutes for the record, and is
-never touched by the cleanup: the external resources might be its own.
+other record of the object remains. Then the cleanup runs with the last known state of the object,
+in a limited number of attempts; not if the object disappeared without a deletion, as after a
+restore of etcd: its resources may be in use. A new object of the same name waits some minutes for
+the record, and is never touched by the cleanup: the external resources might be its own.
 
 Assumption: this process knew the object. Removals while no manager ran are not detected.
 Not here: the detection (`watchdog` and `reconciler`).
@@ -33,6 +33,7 @@ _ATTEMPTS = 20
 _CAP = 60.0
 """Maximum seconds between two attempts."""
 _MESSAGE = "finalizer removed externally before cleanup finished"
+_LOST = "object disappeared without a deletion, as after a restore of etcd"
 
 
 class LateCleanup(Struct, frozen=True):
@@ -55,10 +56,12 @@ class LateCleanup(Struct, frozen=True):
             obj = None
         try:
             if removal.orphans is None:
-                removal.orphans = self._record(track, obj, report)
+                removal.orphans = self._record(track, removal, obj, report)
                 removal.failures = 0
             if obj is None:
                 report.log.warning("late cleanup skipped: cannot read the object")
+            elif removal.operation is None:
+                report.log.warning("late cleanup skipped: no deletion of the object was seen")
             elif entry is not None and entry.header.uid != track.uid:
                 report.log.warning("late cleanup skipped: the name belongs to a new object")
             else:
@@ -76,14 +79,17 @@ class LateCleanup(Struct, frozen=True):
         track.releasing = True  # the DELETED event may arrive now, and is no second removal
         return Done() if entry is None else Again(0)
 
-    def _record(self, track: Track, obj: object, report: Reporter) -> list[Orphan]:
+    def _record(
+        self, track: Track, removal: Removal, obj: object, report: Reporter
+    ) -> list[Orphan]:
         """Count, report and record remaining resources. Raises ApiError, WorkerReplaced."""
         left = [UNKNOWN]
         if obj is not None and not track.abandoned:
             left = self.invoker.external_resources(report, track, obj) or left
         client, now = self.invoker.client, self.invoker.clock.now()
+        message = _LOST if removal.operation is None else _MESSAGE
         orphans = [
-            record(client, report.orphaned_from, one, OrphanReason.BYPASSED, _MESSAGE, now)
+            record(client, report.orphaned_from, one, OrphanReason.BYPASSED, message, now)
             for one in left
         ]
         report.removed_externally()

@@ -41,13 +41,16 @@ class DeletionWatchdog(Struct, frozen=True):
         True if its deletion is forced from now on, or if our finalizer was removed externally.
         """
         old, new, forced = event.old, event.new, False
+        if new is not None and event.went_back:
+            self.tracks.revive(event.request, new.uid)
         if new is not None and new.deletion_timestamp is not None:
             forced = self.observe_forced(event.request)
         if old is None or event.own or event.late or not self._is_removed(old, new):
             return forced
         entry = self.store.get(event.request)
         last = event.last if entry is None else entry.raw
-        return self.keep_removed(self.tracks.of(event.request, old.uid), old, last) or forced
+        track, was_lost = self.tracks.of(event.request, old.uid), event.relisted and new is None
+        return self.keep_removed(track, old, last, was_lost=was_lost) or forced
 
     def forget(self, request: Request, uid: str) -> None:
         """Drop the track of a deleted object, as soon as no work on it is pending."""
@@ -62,12 +65,20 @@ class DeletionWatchdog(Struct, frozen=True):
         lost = new is None or (ours not in new.finalizers and new.deletion_timestamp is not None)
         return ours in old.finalizers and lost
 
-    def keep_removed(self, track: Track, header: Header, raw: bytes) -> bool:
-        """Keep the last known object for its late cleanup, unless we released it."""
+    def keep_removed(
+        self, track: Track, header: Header, raw: bytes, *, was_lost: bool = False
+    ) -> bool:
+        """Keep the last known object for its late cleanup, unless we released it.
+
+        An object that `was_lost` is missing in a list, and no watch showed its deletion: without a
+        deletionTimestamp, a restore of etcd may have removed it, so it is recorded only.
+        """
         if track.releasing or not raw:
             return False
         forced = is_forced(self.kind, header, self.verdict(self.kind, track.request.namespace))
-        operation = Operation.FORCE_DELETE if forced else Operation.DELETE
+        operation: Operation | None = Operation.FORCE_DELETE if forced else Operation.DELETE
+        if was_lost and header.deletion_timestamp is None:
+            operation = None
         self.tracks.record_removal(track, Removal(raw, operation))
         return True
 

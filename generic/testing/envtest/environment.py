@@ -1,8 +1,8 @@
 """The embedded cluster: etcd, kube-apiserver and kube-controller-manager as child processes.
 
 Real programs, no fake. Differences from a cluster of a cloud provider: one etcd that does not
-sync to disk, no nodes, no scheduler, only the controllers for garbage collection and namespace
-deletion, no service account admission (nothing would create the accounts that pods need).
+sync to disk, no nodes, no scheduler, only the controllers for garbage collection, namespace
+deletion, ServiceAccounts and the root CA.
 
 Not here: command lines and credentials (servers.py), the source of the programs (binaries.py).
 """

@@ -169,17 +169,51 @@ def test_it_lists_and_then_follows(admin, objects, watch):
 
 def test_a_reset_connection_is_resumed_where_it_broke(across, tcp, objects, watch, caplog):
     watching = watch(across).synced()
-    tcp.refuses = True
     tcp.cut()
     objects.create("a")
     objects.update("a", b="1")
     objects.delete("a")
-    eventually(lambda: watching.informer.problem)
-    tcp.refuses = False
     assert watching.hears("a", ADDED, MODIFIED, DELETED)
     assert watching.reasons == ["initial"]
     eventually(lambda: watching.informer.problem is None)
     assert ended(watching, tcp)
+
+
+def test_a_watch_that_cannot_be_reopened_soon_begins_with_a_list(across, tcp, objects, watch):
+    """etcd may have been restored, and have passed the versions seen before."""
+    objects.create("a")
+    watching = watch(across).synced()
+    tcp.refuses = True
+    tcp.cut()
+    objects.update("a", b="1")
+    eventually(lambda: not watching.informer._version)
+    tcp.refuses = False
+    assert watching.hears("a", ADDED, MODIFIED)
+    assert watching.events[-1].relisted
+    assert watching.reasons == ["initial", "error"]
+    assert ended(watching, tcp)
+
+
+@pytest.mark.parametrize("kind", ["BOOKMARK", "ADDED", "MODIFIED", "DELETED"])
+def test_a_version_that_goes_back_lists_again(through, http, objects, watch, caplog, kind):
+    """As the API server sends it after a restore of etcd; only this line is not its own."""
+    objects.create("a")
+    watching = watch(through).synced()
+    older = {**objects.client.get(INFRASTRUCTURES, "a", objects.namespace)}
+    older["metadata"] = {**older["metadata"], "resourceVersion": "1"}
+    line = json.dumps({"type": kind, "object": older}).encode() + b"\n"
+    http.rule = lambda _method, target: (
+        Answer(200, line) if is_resumed(target) else status(503, "Wait")
+    )
+    http.cut()
+    eventually(lambda: not watching.informer.synced)  # and so the manager is not ready
+    assert "etcd was restored" in str([record.__dict__ for record in caplog.records])
+    http.rule = lambda _method, target: target
+    watching.synced()
+    assert watching.told("a") == [ADDED]
+    assert "restored" in watching.reasons
+    objects.delete("a")
+    assert watching.hears("a", ADDED, DELETED)
 
 
 def test_a_single_cut_is_no_warning(across, tcp, objects, watch, caplog):
