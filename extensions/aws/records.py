@@ -106,7 +106,7 @@ class Records:
                 f"DNSRecord {self.owner}: spec.name: record {name} exists and "
                 f"has another owner ({_say_whose(mark)}); remove it, or choose another name"
             )
-        elif there is None or _content(there) != _content(wanted):
+        elif there is None or content(there) != content(wanted):
             self._change(zone, "UPSERT", wanted, comment)
 
     def delete(self, zone: str, name: str, type: str) -> None:
@@ -151,7 +151,8 @@ def _quoted(value: str) -> str:
     return " ".join(f'"{part}"' for part in escaped)
 
 
-def _content(described: Raw) -> tuple[int | None, list[str]]:
+def content(described: Raw) -> tuple[int | None, list[str]]:
+    """Return TTL and sorted values of a record set."""
     return described.get("TTL"), _values(described)
 
 

@@ -22,7 +22,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from actuator.meta import Raw
-from extensions.aws import simulated_iam
+from extensions.aws import simulated_iam, simulated_route53
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 
 _ALLOW_ALL: Raw = {
@@ -76,6 +76,7 @@ class Simulator:
         for door in self._doors:
             threading.Thread(target=door.serve_forever, daemon=True).start()
         simulated_iam.correct()
+        simulated_route53.correct()
         moto_api_backend.reset()
         _check_credentials_after(inf)
         account = Account(self._doors[1].url)
