@@ -19,6 +19,7 @@ from extensions.aws.errors import CloudError
 RECORD_SET = "AWS::Route53::RecordSet"
 """Resource type as AWS CloudFormation names it."""
 
+_REFUSED = "InvalidChangeBatch"
 _COMMENT = "comment-"
 _COMMENT_TTL = 600
 _LONGEST = 255
@@ -90,26 +91,34 @@ class Records:
         public = [zone for zone in zones if not zone["Config"]["PrivateZone"]]
         return [(zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public]
 
-    def ensure(self, zone: str, wanted: Raw) -> None:
-        """Create or update the owner's record set.
+    def ensure(self, zone: str, wanted: Raw, *, retried: bool = False) -> None:
+        """Create or update the owner's record set; one with the wanted values is success.
 
+        If Route 53 refuses the change, the records have changed since they were read, for example
+        by an earlier request whose answer was lost: they are read once more.
         Raises ConfigurationError if a record of another owner exists; CloudError.
         """
-        name = wanted["Name"]
+        name, action = wanted["Name"], "UPSERT"
         mark = _find(self.cloud, zone, comment_name(name), "TXT")
         there = _find(self.cloud, zone, name, wanted["Type"])
         comment = record_set(comment_name(name), "TXT", _COMMENT_TTL, [self._mark])
         if mark is None and there is None:
-            self._change(zone, "CREATE", wanted, comment)
+            action = "CREATE"
         elif mark is None or not self._is_ours(mark):
             raise ConfigurationError(
                 f"DNSRecord {self.owner}: spec.name: record {name} exists and "
                 f"has another owner ({_say_whose(mark)}); remove it, or choose another name"
             )
-        elif there is None or content(there) != content(wanted):
-            self._change(zone, "UPSERT", wanted, comment)
+        elif there is not None and content(there) == content(wanted):
+            return
+        try:
+            self._change(zone, action, wanted, comment)
+        except CloudError as error:
+            if retried or error.code != _REFUSED:
+                raise
+            self.ensure(zone, wanted, retried=True)
 
-    def delete(self, zone: str, name: str, type: str) -> None:
+    def delete(self, zone: str, name: str, type: str, *, retried: bool = False) -> None:
         """Delete the owner's record and its comment; never touch a record of others."""
         try:
             mark = _find(self.cloud, zone, comment_name(name), "TXT")
@@ -117,7 +126,9 @@ class Records:
                 there = _find(self.cloud, zone, canonical(name), type)
                 self._change(zone, "DELETE", *([there] if there else []), mark)
         except CloudError as error:
-            if not error.is_not_found:  # without its zone, there is no record
+            if error.code == _REFUSED and not retried:
+                self.delete(zone, name, type, retried=True)
+            elif not error.is_not_found:  # without its zone, there is no record
                 raise
 
     @property

@@ -235,6 +235,98 @@ def test_a_record_of_another_owner_is_an_error_that_says_whose_it_is(
     assert len(contents(route53, zone)) == 2
 
 
+def test_a_shoot_that_wakes_up_creates_the_same_record_again(
+    records, call, route53, zone, namespace
+):
+    put(route53, zone, f"www.{namespace}.test", "A", "203.0.113.1")
+    before = contents(route53, zone)
+    for _ in range(3):
+        record = dns_record(namespace)
+        records.reconcile(call, record, NO_CLUSTER)
+        assert len(contents(route53, zone)) == 3
+        records.delete(call, record, NO_CLUSTER)
+        assert contents(route53, zone) == before
+
+
+def before_the_first_change(monkeypatch, write) -> list[str]:
+    """Call `write` after the records were read and before the first change; list all requests."""
+    asked: list[str] = []
+    request = Cloud.request
+
+    def noted(cloud, operation, **parameters):
+        is_first = operation not in asked
+        asked.append(operation)
+        if operation == "change_resource_record_sets" and is_first:
+            write()
+        return request(cloud, operation, **parameters)
+
+    monkeypatch.setattr(Cloud, "request", noted)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("value", "owner", "is_ours"),
+    [
+        ("192.0.2.1", "{}/shoot", True),
+        ("192.0.2.9", "{}/shoot", True),
+        ("192.0.2.1", "", False),
+        ("192.0.2.1", "garden/other", False),
+        ("192.0.2.9", "garden/other", False),
+    ],
+    ids=["same", "older value", "no owner", "other owner", "other owner and value"],
+)
+def test_a_record_that_appears_before_it_is_created_is_success_only_if_it_is_ours(
+    records, call, route53, zone, namespace, monkeypatch, value, owner, is_ours
+):
+    name = f"api.{namespace}.test"
+
+    def write():
+        put(route53, zone, name, "A", value)
+        if owner:
+            put(route53, zone, f"comment-{name}", "TXT", f'"owner={owner.format(namespace)}"')
+
+    before_the_first_change(monkeypatch, write)
+    record = dns_record(namespace)
+    if is_ours:
+        records.reconcile(call, record, NO_CLUSTER)
+    else:
+        with pytest.raises(ConfigurationError, match="exists and has another owner"):
+            records.reconcile(call, record, NO_CLUSTER)
+    kept = contents(route53, zone)
+    assert kept[name, "A"] == ["192.0.2.1" if is_ours else value]
+    assert len(kept) == (2 if owner else 1)
+
+
+@pytest.mark.parametrize("owner", ["", "garden/other"], ids=["deleted", "of another owner"])
+def test_a_record_that_changes_before_it_is_deleted_is_not_ours_any_more(
+    records, call, route53, zone, namespace, monkeypatch, owner
+):
+    name = f"api.{namespace}.test"
+    record = dns_record(namespace)
+    records.reconcile(call, record, NO_CLUSTER)
+
+    def write():
+        records.delete(call, record, NO_CLUSTER)
+        if owner:
+            put(route53, zone, name, "A", "192.0.2.1")
+            put(route53, zone, f"comment-{name}", "TXT", f'"owner={owner}"')
+
+    before_the_first_change(monkeypatch, write)
+    records.delete(call, record, NO_CLUSTER)
+    assert len(contents(route53, zone)) == (2 if owner else 0)
+
+
+def test_a_change_that_route_53_never_accepts_is_sent_twice_and_is_an_error(
+    records, call, route53, zone, namespace, monkeypatch
+):
+    asked = before_the_first_change(monkeypatch, lambda: None)
+    with pytest.raises(CloudError) as refused:
+        records.reconcile(call, dns_record(namespace, name="api.other.test", zone=zone), NO_CLUSTER)
+    assert refused.value.code == "InvalidChangeBatch"
+    assert refused.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+    assert asked.count("change_resource_record_sets") == 2
+
+
 def test_what_was_never_asked_for_is_deleted_without_secret_and_cloud(records, admin, namespace):
     record = dns_record(namespace)
     assert list(records.external_resources(record)) == []
