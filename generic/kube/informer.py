@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from actuator.codec import read_json
-from actuator.errors import ApiError, Gone, NotFound, Unavailable, api_error
+from actuator.errors import ApiError, Gone, NotFound, TooManyRequests, Unavailable, api_error
 from generic.kube.client import HttpClient, Silence, path_of
 from generic.kube.documents import Document, read_event
 from generic.kube.headers import Event, Request
@@ -92,6 +92,7 @@ class Informer:
         self._alive_at = self._steady_at = time.monotonic()
         self.problem: str | None = None
         """The reason why there is no stream at the moment, or None."""
+        self._quietly = False  # whether only the debug log has it
         self.synced = False
         """Whether the store was complete at least once."""
         self.absent = False
@@ -251,9 +252,10 @@ class Informer:
             self._note_absence()
         if error is not None:
             self._expire(error)
-            soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
             problem = ABSENT if is_absent else describe_problem(error, self._path)
-            self._say_problem(problem, quietly=soft)
+            soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
+            busy = problem != self.problem and isinstance(error, TooManyRequests)  # as a new CRD
+            self._say_problem(problem, quietly=soft or busy)
         first, cap = _ABSENT_BACKOFF if is_absent else _BACKOFF
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)
         self._failures = min(self._failures + 1, 16)
@@ -286,9 +288,9 @@ class Informer:
                 self._reason = "expired" if isinstance(error, Gone) else "error"
 
     def _say_problem(self, problem: str | None, *, quietly: bool = False) -> None:
-        if problem == self.problem:
+        if problem == self.problem and quietly >= self._quietly:
             return
-        self.problem = problem
+        self.problem, self._quietly = problem, quietly
         if problem is None:
             text = "kind is served" if self.absent else "watch resumed"
             logger.info(text, extra={"fields": {"resource": self.name}})

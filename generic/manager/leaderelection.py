@@ -90,6 +90,7 @@ class LeaderElector:
         self._requests = threading.Lock()  # held during an attempt: one at a time
         self._ending = threading.Lock()
         self._over = threading.Event()
+        self._stop = self._over  # that of `run`
         self._renewed: float | None = None  # when the last successful renewal was sent
         self._lease: Raw | None = None  # as our last write returned it
         self._seen: Any = None  # the holder's record, and since when it is unchanged
@@ -113,6 +114,7 @@ class LeaderElector:
 
         `on_started` runs in a thread of its own.
         """
+        self._stop = stop
         while not stop.is_set() and not self._over.is_set():
             if self._try():
                 break
@@ -133,7 +135,7 @@ class LeaderElector:
             if self._renewed is not None:
                 self._give_back()
         except Exception as error:  # any error: the shutdown continues
-            self._report(error)
+            logger.info("lease not released, it expires", extra=self._fields(error=str(error)))
         finally:
             self._requests.release()
 
@@ -273,12 +275,16 @@ class LeaderElector:
         return self._timing.retry_period * (1 - random.random() * JITTER)
 
     def _report(self, error: Exception) -> None:
-        """Log an error once, until a different one occurs."""
+        """Log an error once, until a different one occurs; a leader's only if it persists.
+
+        An extension that is uninstalled loses its Role before its process is stopped.
+        """
         if isinstance(error, Conflict):
             return  # another replica was faster, as expected in an election
-        text = str(error)
-        level = logging.DEBUG if text == self._trouble else logging.WARNING
-        self._trouble = text
+        text, half = str(error), self._timing.renew_deadline / 2
+        passing = self._stop.is_set() or self._left(self._renewed or -math.inf) > half
+        level = logging.DEBUG if passing or text == self._trouble else logging.WARNING
+        self._trouble = "" if passing else text
         logger.log(level, "lease update failed", extra=self._fields(error=text))
 
     def _fields(self, **more: str) -> dict[str, Any]:

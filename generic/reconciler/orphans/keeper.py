@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from actuator.errors import ApiError, Conflict, LeaseLost, NotFound
+from actuator.errors import ApiError, Conflict, LeaseLost, NotFound, TooManyRequests
 from actuator.interface import Client, Clock, Permission
 from actuator.meta import parse_time
 from generic.controller.metrics.exposition import Bounded
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 RETENTION = timedelta(days=30)
 
+_AFTER_REFUSAL = 2.0
+"""Seconds. An API server refuses lists of a kind for a moment after its CRD was installed."""
 _Labels = tuple[str, str, str]
 
 
@@ -65,16 +67,20 @@ class Keeper(Collector):
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Run until `stop` is set, or until this process no longer leads."""
+        refused = False
         try:
             while not stop.is_set():
                 try:
                     self.look(client)
+                    refused = False
                 except LeaseLost:
                     return
                 except Exception as error:  # any error: the next pass may succeed
+                    refused = isinstance(error, TooManyRequests) and not refused
+                    level = logging.DEBUG if refused else logging.WARNING
                     fields = {"error": str(error)}
-                    logger.warning("orphan list failed", extra={"fields": fields})
-                stop.wait(self._interval)
+                    logger.log(level, "orphan list failed", extra={"fields": fields})
+                stop.wait(_AFTER_REFUSAL if refused else self._interval)
         finally:
             self._counts = {}  # the next leader counts them
 

@@ -89,6 +89,20 @@ def test_an_error_is_said_and_tried_again(admin, namespace, beating, caplog):
     eventually(lambda: renewed(admin, late))
 
 
+def test_failures_of_some_seconds_are_no_warning(admin, namespace, caplog):
+    """An extension that is uninstalled loses its Role before it is stopped."""
+    stop, failed = threading.Event(), []
+
+    def renewed(ok):
+        failed.append(not ok)
+        if len(failed) == 3:
+            stop.set()
+
+    Heartbeat("test", f"{namespace}-late", 0.1, renewed=renewed).run(admin, stop)
+    assert failed == [True] * 3
+    assert caplog.records == []
+
+
 def test_it_ends_at_once_when_it_is_told(admin, namespace, beating):
     stop = beating(Heartbeat("test", namespace, 3600))
     eventually(lambda: renewed(admin, namespace))

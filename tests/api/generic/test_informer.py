@@ -312,7 +312,14 @@ def test_too_many_requests_waits_as_long_as_it_was_told(through, http, watch, ca
     http.rule = rule
     watch(through).synced()
     assert 1.0 <= answered[1] - answered[0] < 30
-    assert "watch ended" in caplog.text
+    assert "watch ended" not in caplog.text, "so an API server answers after a CRD was installed"
+
+
+def test_too_many_requests_are_a_warning_once_they_persist(through, http, watch, caplog):
+    http.rule = lambda *_: status(429, "TooManyRequests")
+    watching = watch(through)
+    eventually(lambda: watching.informer._failures >= 3)
+    assert [r.message for r in caplog.records if r.levelname == "WARNING"] == ["watch ended"]
 
 
 @pytest.mark.parametrize("code", [400, 422])

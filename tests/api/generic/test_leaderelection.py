@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from actuator.errors import LeaseLost
+from actuator.errors import Forbidden, LeaseLost
 from generic.controller.metrics import Metrics
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
@@ -279,6 +279,63 @@ def test_an_error_is_logged_once_and_tried_again(environment, namespace, client,
         assert not one.leads
     [line] = [r for r in caplog.records if r.name == "generic.manager.leaderelection"]
     assert "forbidden" in line.fields["error"]
+
+
+class Forbidding:
+    """A client whose writes are refused once told so, as after its Role was deleted."""
+
+    def __init__(self, client) -> None:
+        self._client = client
+        self.refused = 0
+        self.forbids = False
+
+    def __getattr__(self, name: str):
+        return getattr(self._client, name)
+
+    def patch(self, *args, **kwargs):
+        if self.forbids:
+            self.refused += 1
+            raise Forbidden(403, "leases is forbidden")
+        return self._client.patch(*args, **kwargs)
+
+
+def warnings_of(caplog) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+@pytest.mark.parametrize("stops_first", [False, True], ids=["role first", "stop first"])
+def test_a_role_that_is_removed_just_before_the_end_is_no_warning(
+    client, candidate, caplog, stops_first
+):
+    forbidding = Forbidding(client)
+    one = candidate(PATIENT, of=forbidding)
+    assert one.started.wait(60)
+    if stops_first:
+        one.stop.set()
+    forbidding.forbids = True
+    assert eventually(lambda: forbidding.refused >= 3)
+    one.end()
+    assert warnings_of(caplog) == []
+
+
+def test_a_role_that_is_removed_is_a_warning_before_the_lease_is_lost(client, candidate, caplog):
+    forbidding = Forbidding(client)
+    one = candidate(STEADY, of=forbidding)
+    assert one.started.wait(60)
+    forbidding.forbids = True
+    assert eventually(lambda: len(one.lost) == 1)
+    assert warnings_of(caplog) == ["lease update failed", "lease lost"]
+
+
+def test_an_end_without_the_lease_is_not_hidden(client, candidate, caplog):
+    """The process is stopping, but an operation needs the lease, which is lost."""
+    forbidding = Forbidding(client)
+    one = candidate(STEADY, of=forbidding)
+    assert one.started.wait(60)
+    one.stop.set()
+    forbidding.forbids = True
+    assert eventually(lambda: len(one.lost) == 1)
+    assert warnings_of(caplog) == ["lease lost"]
 
 
 def test_waiting_ends_with_stop_and_leading_with_release(candidate):

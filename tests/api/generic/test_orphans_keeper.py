@@ -1,7 +1,7 @@
 """The keeper of the orphans: counts those of its own extension, deletes what is long settled."""
 
-import threading
 from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +9,7 @@ from harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 from prometheus_client import CollectorRegistry, generate_latest
 
 from actuator import ExternalResource
-from actuator.errors import Forbidden, LeaseLost, NotFound
+from actuator.errors import Forbidden, LeaseLost, NotFound, TooManyRequests
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.controller.metrics.exposition import MANY, TOO_MANY
@@ -18,6 +18,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import keeper as keepers
 from generic.reconciler.orphans.keeper import RETENTION, Keeper
 from generic.testing.seed import install
 
@@ -209,7 +210,7 @@ def attempt(keeper, client):
 def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added, registry, admin):
     keep("1")
     keeper = Keeper(added, registry, interval_seconds=0.05)
-    failing, stop = [True], threading.Event()
+    failing, stop = [True], Event()
 
     def list_(*given, **more):
         if failing:
@@ -218,13 +219,37 @@ def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added
         return admin.list(*given, **more)
 
     client = SimpleNamespace(list=list_, delete=admin.delete)
-    thread = threading.Thread(target=keeper.run, args=(client, stop), daemon=True)
+    thread = Thread(target=keeper.run, args=(client, stop), daemon=True)
     thread.start()
     eventually(lambda: series(registry))
     stop.set()
     thread.join(PATIENCE)
     assert not thread.is_alive()
     assert series(registry) == {}, "whoever leads next counts them"
+
+
+@pytest.mark.parametrize(("refused", "warnings"), [(1, 0), (2, 1)])
+def test_a_list_that_is_refused_for_a_moment_is_no_warning(
+    keep, added, registry, admin, caplog, monkeypatch, refused, warnings
+):
+    keep("1")
+    monkeypatch.setattr(keepers, "_AFTER_REFUSAL", 0.05)
+    answers, stop = [TooManyRequests(429, "storage is (re)initializing")] * refused, Event()
+
+    def list_(*given, **more):
+        if answers:
+            raise answers.pop()
+        return admin.list(*given, **more)
+
+    client = SimpleNamespace(list=list_, delete=admin.delete)
+    interval = 300.0 if refused == 1 else 0.05
+    keeper = Keeper(added, registry, interval_seconds=interval)
+    thread = Thread(target=keeper.run, args=(client, stop), daemon=True)
+    thread.start()
+    eventually(lambda: series(registry))
+    stop.set()
+    thread.join(PATIENCE)
+    assert [one.levelname for one in caplog.records] == ["WARNING"] * warnings
 
 
 def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin):
@@ -234,7 +259,7 @@ def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin)
         raise LeaseLost("another leads")
 
     client = SimpleNamespace(list=admin.list, delete=delete)
-    Keeper(added, registry).run(client, threading.Event())
+    Keeper(added, registry).run(client, Event())
     assert series(registry) == {}
 
 
