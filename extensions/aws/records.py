@@ -92,11 +92,10 @@ class Records:
         return [(zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public]
 
     def ensure(self, zone: str, wanted: Raw, *, retried: bool = False) -> None:
-        """Create or update the owner's record set; one with the wanted values is success.
+        """Create or update the owner's record set.
 
-        If Route 53 refuses the change, the records have changed since they were read, for example
-        by an earlier request whose answer was lost: they are read once more.
-        Raises ConfigurationError if a record of another owner exists; CloudError.
+        Records that changed since they were read, so that Route 53 refuses the change, are read
+        again. Raises ConfigurationError if a record of another owner exists; CloudError.
         """
         name, action = wanted["Name"], "UPSERT"
         mark = _find(self.cloud, zone, comment_name(name), "TXT")

@@ -1,20 +1,18 @@
 """Correct how moto changes records, for `simulator`.
 
-moto searches its log of changes in place of the zone: it refuses to create a deleted record again,
-creates one twice, deletes by old values, and applies a part of a batch that it refuses. Source of
-the rules: Amazon Route 53 API reference, "ChangeResourceRecordSets".
+moto searches its log of changes in place of the zone, and applies a part of a batch that it
+refuses. Source of the rules: Amazon Route 53 API reference, "ChangeResourceRecordSets".
 """
 
 from typing import Any
 
-from moto.route53.exceptions import ResourceRecordAlreadyExists, Route53ClientError
-from moto.route53.models import ChangeList, Route53Backend
+from moto.route53 import exceptions, models
 
 from actuator.meta import Raw
 from extensions.aws.records import content
 
-_moto_change: Any = Route53Backend.change_resource_record_sets
-_MOTO: Any = Route53Backend
+_MOTO: Any = models.Route53Backend
+_change = _MOTO.change_resource_record_sets
 
 
 def change(backend: Any, zone_id: str, changes: list[Raw]) -> None:
@@ -23,28 +21,26 @@ def change(backend: Any, zone_id: str, changes: list[Raw]) -> None:
     before = list(zone.rrsets)
     try:
         for one in changes:
-            _apply(backend, zone, one)
+            _check(zone, one["Action"], one["ResourceRecordSet"])
+            _change(backend, zone_id, [one])
     except BaseException:
         zone.rrsets = before
         raise
 
 
-def _apply(backend: Any, zone: Any, change: Raw) -> None:
-    wanted, deletes = change["ResourceRecordSet"], change["Action"] == "DELETE"
-    wanted["Name"] = f"{wanted['Name'].lower().removesuffix('.')}."  # as moto compares them
-    key = wanted["Name"], wanted["Type"]
-    found = [one for one in zone.rrsets if (one.name, one.type) == key]
-    if change["Action"] == "CREATE" and found:
-        raise ResourceRecordAlreadyExists(*key)
-    stored = [{"TTL": one.ttl, "ResourceRecords": one.resource_records} for one in found]
-    if deletes and [*map(content, stored)] != [content(wanted)]:
-        text = f"Tried to delete resource record set {key} but it was not found with these values"
-        raise Route53ClientError("InvalidChangeBatch", text)
-    zone.rr_changes = ChangeList()
-    if deletes:
-        zone.rrsets.remove(found[0])
-    else:
-        _moto_change(backend, zone.id, [change])
+def _check(zone: Any, action: str, wanted: Raw) -> None:
+    name, type = f"{wanted['Name'].lower().removesuffix('.')}.", wanted["Type"]
+    wanted["Name"] = name  # moto compares names as they are
+    zone.rr_changes = models.ChangeList()
+    found = [one for one in zone.rrsets if (one.name, one.type) == (name, type)]
+    if action == "CREATE" and found:
+        raise exceptions.ResourceRecordAlreadyExists(name, type)
+    if action == "DELETE":
+        stored = [{"TTL": one.ttl, "ResourceRecords": one.resource_records} for one in found]
+        if [*map(content, stored)] != [content(wanted)]:
+            text = f"Tried to delete {name} {type}, but it was not found with these values"
+            raise exceptions.Route53ClientError("InvalidChangeBatch", text)
+        zone.rr_changes.append({"Action": "CREATE", "ResourceRecordSet": {**wanted}})
 
 
 def correct() -> None:

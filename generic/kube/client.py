@@ -330,9 +330,11 @@ class HttpClient:
     def _error(self, method: str, path: str, response: Response, body: bytes) -> ApiError:
         error = _error(method, path, response.status, body, response.headers)
         names_an_object = error.about or isinstance(error, NotFound)
-        if error.status != 404 or names_an_object or not self._lacks(_requested(path)):
+        requested = _requested(path)
+        if error.status != 404 or names_an_object or not self._lacks(requested):
             return error
-        text = f"{method} {path}: the API server does not serve this resource"
+        crd = requested.partition("/")[0]
+        text = f"{method} {path}: the API server does not serve this resource: needs the CRD {crd}"
         return NotServed(404, text, reason=NotServed.__name__)
 
     def _lacks(self, requested: str) -> bool:

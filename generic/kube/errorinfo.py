@@ -24,6 +24,7 @@ from actuator.errors import (
     DeadlineExceeded,
     DecodeError,
     ErrorCode,
+    NotServed,
     RequeueAfter,
     check_seconds,
 )
@@ -155,9 +156,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
-    """Return the codes of the chain; for an unreadable object and a webhook they are implied."""
+    """Return the codes of the chain; some refusals and an unreadable object imply a code."""
     found: dict[ErrorCode, None] = {}
-    if any(isinstance(error, DecodeError) for error in chain[:2]):
+    unreadable = any(isinstance(error, DecodeError) for error in chain[:2])
+    if unreadable or any(isinstance(error, NotServed) for error in chain):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
     for error in chain:
         # Gardener retries no shoot with this code, so a server that is down must not lead to it.

@@ -254,7 +254,7 @@ class Informer:
             self._expire(error)
             problem = ABSENT if is_absent else describe_problem(error, self._path)
             soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
-            busy = problem != self.problem and isinstance(error, TooManyRequests)  # as a new CRD
+            busy = self._failures < 2 and isinstance(error, TooManyRequests)  # as after a new CRD
             self._say_problem(problem, quietly=soft or busy)
         first, cap = _ABSENT_BACKOFF if is_absent else _BACKOFF
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)

@@ -4,9 +4,9 @@ A status alone does not tell: 403 is the answer of RBAC, of a ResourceQuota, of 
 terminating namespace. Sources: the messages of kube-apiserver's authorizers and admission plugins,
 which tests cause; Kubernetes documentation, "Admission Control".
 
-Only the denial of a webhook has a code of Gardener (`errorinfo`). ERR_INFRA_QUOTA_EXCEEDED and
-ERR_INFRA_UNAUTHORIZED mean the user's cloud account, and gardenlet retries no Shoot with them; a
-quota, policy or role of the seed is for its operator to correct.
+Only the denial of a webhook and a missing CRD have a code of Gardener (`errorinfo`).
+ERR_INFRA_QUOTA_EXCEEDED and ERR_INFRA_UNAUTHORIZED mean the user's cloud account, and gardenlet
+retries no Shoot with them; a quota, policy or role of the seed is for its operator to correct.
 """
 
 import re
@@ -41,7 +41,7 @@ REMEDIES = {
     "Unauthorized": "renew the credentials in the kubeconfig, or the token of the ServiceAccount",
     "Forbidden": "grant the permission; for the seed, `actuator rbac` prints the roles",
     "AdmissionDenied": "change the object, or the limits of an admission plugin (LimitRanger)",
-    "NotServed": "install the CRD of this version; `actuator crds` prints those of extensions",
+    "NotServed": "install the CRD of this version, from its controller or from `actuator crds`",
     "NamespaceMissing": "create the namespace again: its objects still exist",
     "UnexpectedAnswer": "check proxies before the API server, and the versions that the CRD serves",
 }

@@ -25,8 +25,6 @@ from generic.manager.leaderelection import LEASES, micro_time
 logger = logging.getLogger(__name__)
 
 LEASE_NAME = "gardener-extension-heartbeat"
-_QUIETLY = 3
-"""Failures of some seconds in sum: an uninstalled extension loses its Role before it is stopped."""
 
 
 @attrs.frozen
@@ -65,7 +63,7 @@ class Heartbeat:
                 failures += 1
                 self.renewed(False)
                 fields = {"lease": f"{self.namespace}/{LEASE_NAME}", "error": str(error)}
-                level = logging.WARNING if failures > _QUIETLY else logging.DEBUG
+                level = logging.WARNING if failures > 3 else logging.DEBUG  # only if it persists
                 logger.log(level, "heartbeat renewal failed", extra={"fields": fields})
             stop.wait(backoff.delay(failures) if failures else self.interval_seconds)
 

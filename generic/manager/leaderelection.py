@@ -275,10 +275,7 @@ class LeaderElector:
         return self._timing.retry_period * (1 - random.random() * JITTER)
 
     def _report(self, error: Exception) -> None:
-        """Log an error once, until a different one occurs; a leader's only if it persists.
-
-        An extension that is uninstalled loses its Role before its process is stopped.
-        """
+        """Log an error once, until a different one occurs; a leader's if it may lose the lease."""
         if isinstance(error, Conflict):
             return  # another replica was faster, as expected in an election
         text, half = str(error), self._timing.renew_deadline / 2

@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 RETENTION = timedelta(days=30)
 
-_AFTER_REFUSAL = 2.0
-"""Seconds. An API server refuses lists of a kind for a moment after its CRD was installed."""
 _Labels = tuple[str, str, str]
 
 
@@ -80,7 +78,7 @@ class Keeper(Collector):
                     level = logging.DEBUG if refused else logging.WARNING
                     fields = {"error": str(error)}
                     logger.log(level, "orphan list failed", extra={"fields": fields})
-                stop.wait(_AFTER_REFUSAL if refused else self._interval)
+                stop.wait(2.0 if refused else self._interval)  # refused just after its CRD came
         finally:
             self._counts = {}  # the next leader counts them
 

@@ -18,7 +18,6 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.reconciler.orphans import keeper as keepers
 from generic.reconciler.orphans.keeper import RETENTION, Keeper
 from generic.testing.seed import install
 
@@ -230,10 +229,9 @@ def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added
 
 @pytest.mark.parametrize(("refused", "warnings"), [(1, 0), (2, 1)])
 def test_a_list_that_is_refused_for_a_moment_is_no_warning(
-    keep, added, registry, admin, caplog, monkeypatch, refused, warnings
+    keep, added, registry, admin, caplog, refused, warnings
 ):
     keep("1")
-    monkeypatch.setattr(keepers, "_AFTER_REFUSAL", 0.05)
     answers, stop = [TooManyRequests(429, "storage is (re)initializing")] * refused, Event()
 
     def list_(*given, **more):

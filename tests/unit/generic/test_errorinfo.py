@@ -168,6 +168,25 @@ def test_a_404_that_does_not_name_the_object_is_no_missing_object(error, reason,
     assert remedy in info.text
 
 
+@pytest.mark.parametrize(
+    ("error", "codes"),
+    [
+        (NotServed(404, "no", reason="NotServed"), (ErrorCode.ERR_CONFIGURATION_PROBLEM,)),
+        (
+            caused(ActuatorError("cannot", codes=[AUTH]), NotServed(404, "no")),
+            (AUTH, ErrorCode.ERR_CONFIGURATION_PROBLEM),
+        ),
+        (RequeueAfter(5, cause=NotServed(404, "no")), (ErrorCode.ERR_CONFIGURATION_PROBLEM,)),
+        (NotFound(404, "no"), ()),
+        (ApiError(404, "no"), ()),
+        (Unavailable(503, "no"), ()),
+    ],
+    ids=str,
+)
+def test_a_missing_crd_has_a_code_and_a_missing_object_has_none(error, codes):
+    assert set(read_error(error).codes) == set(codes)
+
+
 def test_seconds_that_were_changed_to_nonsense_are_replaced():
     error = RequeueAfter(5, "later")
     error.seconds = float("nan")
