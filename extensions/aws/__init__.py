@@ -9,8 +9,7 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 `status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
 `bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
 permissions); `verification` (orphaned resources); `webhooks` (components of Gardener). `rehearsal`,
-`full_rehearsal`, `manifests`, `inventory`, `simulator`, `simulated_iam` and `simulated_route53` are
-for drills.
+`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_…` are for drills.
 """
 
 import generic

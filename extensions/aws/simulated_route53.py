@@ -6,12 +6,13 @@ refuses. Source of the rules: Amazon Route 53 API reference, "ChangeResourceReco
 
 from typing import Any
 
-from moto.route53 import exceptions, models
+from moto.route53.exceptions import Route53ClientError
+from moto.route53.models import ChangeList, Route53Backend
 
 from actuator.meta import Raw
 from extensions.aws.records import content
 
-_MOTO: Any = models.Route53Backend
+_MOTO: Any = Route53Backend
 _change = _MOTO.change_resource_record_sets
 
 
@@ -29,17 +30,16 @@ def change(backend: Any, zone_id: str, changes: list[Raw]) -> None:
 
 
 def _check(zone: Any, action: str, wanted: Raw) -> None:
-    name, type = f"{wanted['Name'].lower().removesuffix('.')}.", wanted["Type"]
-    wanted["Name"] = name  # moto compares names as they are
-    zone.rr_changes = models.ChangeList()
-    found = [one for one in zone.rrsets if (one.name, one.type) == (name, type)]
-    if action == "CREATE" and found:
-        raise exceptions.ResourceRecordAlreadyExists(name, type)
+    key = f"{wanted['Name'].lower().removesuffix('.')}.", wanted["Type"]
+    wanted["Name"] = key[0]  # moto compares names as they are
+    found = [one for one in zone.rrsets if (one.name, one.type) == key]
+    stored = [{"TTL": one.ttl, "ResourceRecords": one.resource_records} for one in found]
+    matches = [*map(content, stored)] == [content(wanted)]
+    if (action == "CREATE" and found) or (action == "DELETE" and not matches):
+        why = "it already exists" if action == "CREATE" else "it was not found with these values"
+        raise Route53ClientError("InvalidChangeBatch", f"Tried to {action} {key}, but {why}")
+    zone.rr_changes = ChangeList()  # the log
     if action == "DELETE":
-        stored = [{"TTL": one.ttl, "ResourceRecords": one.resource_records} for one in found]
-        if [*map(content, stored)] != [content(wanted)]:
-            text = f"Tried to delete {name} {type}, but it was not found with these values"
-            raise exceptions.Route53ClientError("InvalidChangeBatch", text)
         zone.rr_changes.append({"Action": "CREATE", "ResourceRecordSet": {**wanted}})
 
 

@@ -10,7 +10,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moto.route53.exceptions import ResourceRecordAlreadyExists, Route53ClientError
+from moto.route53.exceptions import Route53ClientError
 from moto.route53.models import Route53Backend
 
 from extensions.aws import simulated_route53
@@ -134,5 +134,5 @@ def test_an_existing_record_is_named_as_route_53_names_it():
     id = zone.create_hosted_zone(f"{ZONE}.", private_zone=False).id
     create = [{"Action": "CREATE", "ResourceRecordSet": ONE}]
     simulated_route53.change(zone, id, deepcopy(create))
-    with pytest.raises(ResourceRecordAlreadyExists, match="but it already exists"):
+    with pytest.raises(Route53ClientError, match="but it already exists"):
         simulated_route53.change(zone, id, deepcopy(create))
