@@ -216,6 +216,12 @@ def command(borrowed) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
+def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second in place of the minute over which a wall clock must be steady to be trusted."""
+    monkeypatch.setattr("generic.kube.clock.WINDOW", 1.0)
+
+
+@pytest.fixture
 def script() -> Script:
     """An actuator that does nothing until it is told."""
     return Script()

@@ -1,12 +1,13 @@
-"""The real clocks, and the rule for decisions that cannot be undone.
+"""The real clocks, and the rules for decisions that cannot be undone.
 
 A wall clock can be wrong for a while: set by hand, before the first synchronization, on a resumed
 machine. An age shown or an error that is retried is corrected with the clock. A decision that
-cannot be undone uses `trusted_now`. Tests of time-dependent decisions pass another clock of the
-same shape.
+cannot be undone uses `trusted_now`, or `eventual_now` if it must not wait for ever. Tests of
+time-dependent decisions pass another clock of the same shape.
 """
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -20,6 +21,8 @@ WINDOW = 60.0
 """Seconds over which the wall clock has to advance like the monotonic clock."""
 TOLERANCE = 5.0
 """Maximum seconds by which they may differ in that time."""
+PATIENCE = 3600.0
+"""Seconds without a steady wall clock after which `eventual_now` waits no longer."""
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 _SPACING = 0.25
 """Minimum seconds between samples that are kept, except for the newest one."""
@@ -66,13 +69,15 @@ class Steadiness:
 class WatchedClock:
     """A clock that knows whether its wall clock was steady in this process; thread-safe.
 
-    It takes a sample at each `trusted_now`: the watchdog of deletions calls it twice a second.
+    It takes a sample at each `trusted_now`: every running manager calls it twice a second.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.now, self.monotonic = clock.now, clock.monotonic
         self._lock = threading.Lock()
         self._steadiness = Steadiness()
+        self._unsteady_since = clock.monotonic()
+        """In monotonic seconds; infinity while the wall clock is steady."""
 
     def trusted_now(self) -> datetime | None:
         """See `trusted_now` of this module."""
@@ -82,10 +87,18 @@ class WatchedClock:
                 return None  # the process was stopped in between, which is no step
             step = self._steadiness.add(now.timestamp(), after)
             is_steady = self._steadiness.is_steady()
-        if step:
-            text = "wall clock stepped; decisions that cannot be undone wait for a minute"
+            is_lost = not is_steady and self._unsteady_since == math.inf
+            if is_steady or is_lost:
+                self._unsteady_since = math.inf if is_steady else after
+        if step or is_lost:
+            text = "wall clock stepped or drifted; final decisions wait until it was steady"
             logger.warning(text, extra={"fields": {"seconds": round(step, 1)}})
         return now if is_steady else None
+
+    def eventual_now(self) -> datetime | None:
+        """See `eventual_now` of this module."""
+        is_late = self.monotonic() - self._unsteady_since > PATIENCE
+        return self.now() if is_late else self.trusted_now()
 
 
 def trusted_now(clock: Clock) -> datetime | None:
@@ -95,3 +108,11 @@ def trusted_now(clock: Clock) -> datetime | None:
     advanced equally over the last minute of this process. Another clock is trusted.
     """
     return clock.trusted_now() if isinstance(clock, WatchedClock) else clock.now()
+
+
+def eventual_now(clock: Clock) -> datetime | None:
+    """Return the time for a decision that has to be made some time; None if it has to wait.
+
+    As `trusted_now`; but after an hour without a steady minute, the time of the clock as it is.
+    """
+    return clock.eventual_now() if isinstance(clock, WatchedClock) else clock.now()

@@ -15,6 +15,7 @@ from generic.controller.health import HealthServer
 from generic.controller.httpserver import Address, parse_address
 from generic.controller.metrics import Metrics
 from generic.kube.client import HttpClient
+from generic.kube.clock import trusted_now
 from generic.manager.leaderelection import LeaderElector
 from generic.manager.options import Options
 from generic.manager.probes import Probes
@@ -47,6 +48,7 @@ class Running:
         connection, clock, metrics = shared.connection, shared.clock, shared.metrics
         self._options = registry.options
         self._metrics = metrics
+        self._clock = clock
         self._stop = shared.stop
         elects = registry.options.leader_election
         self._elector = self._make_elector(connection, clock) if elects else None
@@ -64,6 +66,7 @@ class Running:
     def start(self) -> None:
         """Start everything and return. Raises ConfigurationError."""
         self._servers = _serve(self._options, self._metrics, self.probes)
+        _run_thread("sweeper", self._sweep)
         if self.webhooks is not None:
             _run_thread("webhook-service", partial(self.webhooks.run, self._stop))
         for informer in self.wiring.informers:
@@ -112,7 +115,6 @@ class Running:
 
     def _start_workers(self) -> None:
         """Start each controller once its caches are filled: no kind may delay another."""
-        _run_thread("sweeper", self._sweep)
         self._runner.start()
         waiting = list(self.wiring.controllers)
         while waiting and not self._stop.is_set():
@@ -125,9 +127,10 @@ class Running:
                 self._stop.wait(_LOOK_SECONDS)
 
     def _sweep(self) -> None:
-        """Tick regularly, even while every worker is unresponsive."""
+        """Tick regularly, even while every worker is unresponsive, or no replica leads."""
         while not self._stop.wait(_SWEEP_SECONDS):
             try:
+                trusted_now(self._clock)  # a sample of the clocks, for all who decide by them
                 self.wiring.tick()
             except Exception:
                 logger.exception("sweep failed")

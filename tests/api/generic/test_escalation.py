@@ -16,6 +16,9 @@ DAY = 86400.0
 FOREIGN = "example.org/foreign"
 
 
+pytestmark = pytest.mark.usefixtures("short_window")
+
+
 class Later(SystemClock):
     """The time of day, moved forward by a test; the monotonic clock goes on as it does."""
 
@@ -23,12 +26,6 @@ class Later(SystemClock):
 
     def now(self):
         return super().now() + self.ahead
-
-
-@pytest.fixture(autouse=True)
-def short_window(monkeypatch):
-    """A second in place of the minute over which the wall clock must be steady."""
-    monkeypatch.setattr("generic.kube.clock.WINDOW", 1.0)
 
 
 def unauthorized(*_args):

@@ -1,35 +1,23 @@
 """Decisions that cannot be undone need a wall clock that was steady for a minute."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
+from clocks import START, Hands
+from documented import run_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator import ActuatorError
 from generic.kube import clock as clocks
-from generic.kube.clock import SystemClock, WatchedClock, trusted_now
+from generic.kube.clock import SystemClock, WatchedClock, eventual_now, trusted_now
 from generic.kube.errorinfo import read_error
 from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.reconciler.failure import classify
 from generic.reconciler.operation import Operation
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 86400.0
-
-
-class Hands:
-    """Two clocks that a test moves."""
-
-    def __init__(self):
-        self.seconds = 0.0
-        self.ahead = 0.0
-
-    def now(self):
-        return START + timedelta(seconds=self.seconds + self.ahead)
-
-    def monotonic(self):
-        return self.seconds
 
 
 ticks = st.tuples(
@@ -76,14 +64,53 @@ def test_slow_steps_count_together():
 
 
 def test_another_clock_is_trusted():
-    assert trusted_now(Hands()) == START
+    assert trusted_now(Hands()) == eventual_now(Hands()) == START
     assert trusted_now(WatchedClock(SystemClock())) is None
+
+
+@given(st.lists(ticks, max_size=30), st.floats(1.0, 4000.0))
+def test_what_has_to_be_decided_waits_for_a_steady_minute_at_most_an_hour(moves, patience):
+    """Whatever the clocks do, a decision waits exactly as long as it may."""
+    hands, since = Hands(), 0.0
+    watched = WatchedClock(hands)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clocks, "PATIENCE", patience)
+        for seconds, step in [(0.0, 0.0), *moves]:
+            hands.seconds += seconds
+            hands.ahead += step
+            is_late = since is not None and hands.seconds - since > patience
+            trusted = trusted_now(watched)
+            expected = trusted or (hands.now() if is_late else None)
+            assert eventual_now(watched) == expected
+            since = None if trusted else hands.seconds if since is None else since
+
+
+def test_an_hour_begins_with_the_first_step_after_a_steady_time():
+    hands = Hands()
+    watched = WatchedClock(hands)
+    for seconds, ahead, is_decided in [
+        (61.0, 0.0, True),
+        (2 * DAY, 2 * DAY, False),  # a machine that was suspended
+        (3599.0, -2 * DAY, False),
+        (2.0, 0.0, True),
+    ]:
+        trusted_now(watched)
+        hands.seconds += seconds
+        hands.ahead += ahead
+        assert (eventual_now(watched) is not None) is is_decided
 
 
 def test_a_step_is_one_line_of_the_log_with_its_seconds(caplog):
     list(lived([(61.0, 0.0), (1.0, 2 * DAY), (1.0, 0.0)]))
     [record] = [one for one in caplog.records if "stepped" in one.message]
     assert record.fields == {"seconds": 2 * DAY}
+
+
+def test_a_clock_that_drifts_is_one_line_of_the_log(caplog):
+    list(lived([(60.0, 0.0), *[(10.0, 2.0)] * 20]))
+    assert [one.message for one in caplog.records if "drifted" in one.message] == [
+        "wall clock stepped or drifted; final decisions wait until it was steady"
+    ]
 
 
 @pytest.mark.parametrize(("now", "gives_up"), [(START, True), (None, False)])
@@ -93,3 +120,13 @@ def test_without_a_trusted_clock_a_deletion_is_retried(now, gives_up):
     error = read_error(ActuatorError("no"))
     failure, _ = classify(error, Operation.DELETE, 3, since, now, [day])
     assert failure.gives_up is gives_up
+
+
+def test_the_example_of_the_documentation_waits_for_the_clock():
+    is_over = run_examples("## Decisions by the time")["is_over"]
+    hands = Hands()
+    ctx = SimpleNamespace(clock=WatchedClock(hands))
+    assert not is_over(ctx, START - timedelta(days=31))
+    hands.seconds += 60.0
+    assert is_over(ctx, START - timedelta(days=31))
+    assert not is_over(ctx, START - timedelta(days=29))

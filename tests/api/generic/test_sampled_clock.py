@@ -1,0 +1,36 @@
+"""Every running manager learns whether its clock is steady, whatever it serves."""
+
+import math
+
+import pytest
+from harness import Script, connected, eventually
+
+from generic import Manager, Options
+
+pytestmark = pytest.mark.usefixtures("short_window")
+
+
+def is_steady(manager):
+    """Whether its own samples say so; takes none."""
+    return manager._clock._unsteady_since == math.inf
+
+
+def test_a_manager_without_deletions_has_a_steady_clock(start, script):
+    manager = start(script)
+    assert not is_steady(manager)
+    eventually(lambda: is_steady(manager))
+
+
+def test_a_standby_has_a_steady_clock_when_it_begins_to_lead(start, script):
+    start(script, leader_election=True, leader_election_id="one")
+    standby = start(Script(), leader_election=True, leader_election_id="one")
+    eventually(lambda: is_steady(standby))
+    assert not any(controller.started for controller, _ in standby._running.wiring.controllers)
+
+
+def test_a_manager_without_controllers_has_a_steady_clock(environment, admin, namespace):
+    addresses = dict.fromkeys(("metrics_bind_address", "health_bind_address"), "0")
+    manager = Manager(Options(**addresses, leader_election_namespace=namespace))
+    with connected(environment, admin, manager, namespace):
+        manager.start()
+        eventually(lambda: is_steady(manager))
