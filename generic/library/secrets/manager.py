@@ -2,10 +2,11 @@
 
 `ensure` is the whole flow: first the credentials that stand for themselves, then the certificates
 that their authorities sign. A credential is replaced when its configuration changes, when 80 % of
-its validity have passed or less than 10 days are left, when the authority for signing has changed,
-and when a rotation was requested. A Secret whose creation was not acknowledged is found again by
-its labels. Of two that were created concurrently the newer one is used, and `cleanup` deletes the
-other.
+its validity have passed or less than 10 days are left, when it is not valid yet, when the authority
+for signing has changed, and when a rotation was requested. Time counts once the clock is trusted;
+until then, no former credential is deleted. A Secret whose creation was not acknowledged is found
+again by its labels. Of two that were created concurrently the newer one is used, and `cleanup`
+deletes the other.
 
 Rotation (Gardener documentation, "Credentials Rotation"): until the rotation is completing, the old
 credential is kept beside the new one. The old authority signs for servers, clients get their
@@ -18,19 +19,18 @@ until the next rotation, so that no client loses trust. Certificates are issued 
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Resource
-from generic.kube.certificates import x509
-from generic.kube.clock import trusted_now
+from generic.kube.certificates import SKEW, x509
+from generic.kube.clock import eventual_now, trusted_now
 from generic.library.secrets.config import (
     Authority,
     BasicAuth,
     Certificate,
     Config,
     Rotated,
-    Rotation,
     RsaKey,
     Usage,
     checksum_of,
@@ -103,52 +103,52 @@ class SecretsManager:
                     self._client.delete(_SECRETS, kept.secret_name, self._namespace, uid=kept.uid)
 
     def _kept(self) -> list[Kept]:
+        """Return the newest first."""
         selector = f"{'='.join(MANAGED_BY)},{IDENTITY}={self._identity}"
         found = self._client.list(_SECRETS, self._namespace, label_selector=selector)
-        return [kept for secret in found if (kept := read(secret)) is not None]
+        kept = [kept for secret in found if (kept := read(secret)) is not None]
+        return sorted(kept, key=lambda k: k.issued, reverse=True)
 
     def _rotated(self, config: Rotated, kept: Sequence[Kept]) -> list[Kept]:
         """Return the current credential, followed by the former one while it is accepted."""
         rotation, checksum = config.rotation, checksum_of(config)
-        mine = sorted(
-            (k for k in kept if k.name == config.name), key=lambda k: k.issued, reverse=True
-        )
-        good = [
-            k
-            for k in mine
-            if k.rotated == rotation.stamp
-            and (k.checksum == checksum or k.made_by_gardener)
-            and not self._is_old(k)
-        ]
-        if good:
-            current = good[0]
-        else:
+        mine = [k for k in kept if k.name == config.name]
+        fits = [k for k in mine if k.checksum == checksum or k.made_by_gardener]
+        current = self._usable([k for k in fits if k.rotated == rotation.stamp])
+        if current is None:
             name = self._new_name(config, rotation.stamp)
             current = self._create(config, name, checksum, config.generate(name, self._clock.now()))
-        former = [k for k in mine if self._is_accepted(k, current, rotation)][:1]
+        others = [
+            k
+            for k in mine
+            if k is not current and (k.rotated == current.rotated or rotation.keeps_old)
+        ]
+        former = [k for k in others if self._is_accepted(k, current)][:1]
+        if trusted_now(self._clock) is None:  # a wrong clock deletes nothing, and ends no trust
+            self._wanted |= {k.secret_name for k in others}
+            former += [k for k in fits if k in others and k not in former]
         trusted = [current, *former]
         self._wanted |= {one.secret_name for one in trusted}
         return trusted
 
-    def _is_accepted(self, former: Kept, current: Kept, rotation: Rotation) -> bool:
+    def _usable(self, fits: Sequence[Kept]) -> Kept | None:
+        """Return the newest that is valid and not old; None if another one has to be created."""
+        now = eventual_now(self._clock)  # a renewal waits for the clock
+        return next((k for k in fits if now is None or not _is_old(k, now)), None)
+
+    def _is_accepted(self, former: Kept, current: Kept) -> bool:
         """Whether a former credential is kept for now: by a rotation, or after a renewal."""
-        now = trusted_now(self._clock)
-        if now and former.valid_until is not None and former.valid_until <= now:
+        now = self._clock.now()
+        if former.valid_until is not None and not former.issued - SKEW <= now < former.valid_until:
             return False
-        if former.rotated != current.rotated:
-            return rotation.keeps_old
-        return now is None or (self._is_old(former) and now < current.issued + _OVERLAP)
+        is_renewed = _is_old(former, now) and now < current.issued + _OVERLAP
+        return former.rotated != current.rotated or is_renewed
 
     def _certificate(self, config: Certificate, authority: Kept, kept: Sequence[Kept]) -> Kept:
         checksum = checksum_of(config, authority.secret_name)
-        good = [
-            k
-            for k in kept
-            if (k.name, k.checksum) == (config.name, checksum) and not self._is_old(k)
-        ]
-        if good:
-            current = max(good, key=lambda k: k.issued)
-        else:
+        fits = [k for k in kept if (k.name, k.checksum) == (config.name, checksum)]
+        current = self._usable(fits)
+        if current is None:
             name = self._new_name(config, authority.secret_name)
             pair = config.sign(authority.pair, self._clock.now())
             data = {"tls.crt": pair.certificate, "tls.key": pair.key}
@@ -186,19 +186,21 @@ class SecretsManager:
             ) from error
         return made
 
-    def _is_old(self, kept: Kept) -> bool:
-        now = trusted_now(self._clock)
-        if kept.valid_until is None or now is None:
-            return False
-        lifetime = kept.valid_until - kept.issued
-        renewal = kept.issued + _OVER * lifetime
-        # of a short credential the last days do not count: it would always be old
-        return now >= (min(renewal, kept.valid_until - _LEFT) if lifetime > 2 * _LEFT else renewal)
+
+def _is_old(kept: Kept, now: datetime) -> bool:
+    """Whether it has to be replaced by now, or its certificate is not valid yet."""
+    if kept.valid_until is None:
+        return False
+    lifetime = kept.valid_until - kept.issued
+    renewal = kept.issued + _OVER * lifetime
+    # of a short credential the last days do not count: it would always be old
+    last = min(renewal, kept.valid_until - _LEFT) if lifetime > 2 * _LEFT else renewal
+    return not kept.issued - SKEW <= now < last
 
 
 def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
     """Return the former authority for servers, if any: their clients may not know the new one."""
-    return trusted[-1] if config.usage is not Usage.CLIENT else trusted[0]
+    return trusted[:2][-1] if config.usage is not Usage.CLIENT else trusted[0]
 
 
 def _check(configs: Sequence[Config]) -> None:
