@@ -8,7 +8,7 @@ the manager runs outside of a cluster. Not here: the server and the steps (`gene
 import logging
 import os
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import attrs
@@ -20,7 +20,7 @@ from generic.controller.httpserver import parse_address
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
 from generic.kube.client import connect
-from generic.kube.clock import trusted_now
+from generic.kube.clock import eventual_now
 from generic.kube.clusters import NAMESPACES
 from generic.kube.kubeconfig import service_account
 from generic.kube.patches import add, test_version
@@ -131,10 +131,9 @@ class WebhookService:
         self._served: KeyPair | None = None
         self._expires: datetime | None = None
         self._published: bytes | None = None
-        self._published_at: datetime | None = None
         self._is_late = False
         """Whether a shoot may still have other authorities."""
-        self._passed_at = clock.now()
+        self._passed_at = self._published_at = clock.monotonic()
         self._error = "no certificate yet"
 
     @property
@@ -156,7 +155,7 @@ class WebhookService:
         while not stop.is_set():
             try:
                 self._pass()
-                self._error, self._passed_at = "", self._clock.now()
+                self._error, self._passed_at = "", self._clock.monotonic()
             except Exception as error:  # the next pass may succeed; what is served stays served
                 self._error = str(error) or type(error).__name__
                 logger.warning("webhook setup failed", extra={"fields": {"error": self._error}})
@@ -166,10 +165,10 @@ class WebhookService:
         """Return why the webhooks are not served, or None."""
         if not self.server.listening:
             return self._error or "shutting down"
-        now = self._clock.now()
-        if self._expires is None or self._expires <= now:
+        if self._expires is None or self._expires <= self._clock.now():
             return "the serving certificate has expired"
-        is_late = now - self._passed_at > self._lifetimes.settle / 2  # others may have rotated
+        seconds = self._clock.monotonic() - self._passed_at
+        is_late = seconds > self._lifetimes.settle.total_seconds() / 2  # others may have rotated
         return self._error if self._error and (is_late or self._published is None) else None
 
     def stop(self, seconds: float) -> bool:
@@ -193,17 +192,12 @@ class WebhookService:
             if self._current is not None:
                 self._serve(self._current.serving)
                 self._publish(self._current.bundle)
-            step = plan(
-                self._current,
-                self._published_at,
-                hosts,
-                self._clock.now(),
-                self._lifetimes,
-                is_trusted=trusted_now(self._clock) is not None,
-            )
+            now, is_trusted = self._clock.now(), eventual_now(self._clock) is not None
+            since = now - timedelta(seconds=self._clock.monotonic() - self._published_at)
+            step = plan(self._current, since, hosts, now, self._lifetimes, is_trusted=is_trusted)
             if step is Step.NOTHING:
                 return
-            self._current = take(step, self._current, hosts, self._clock.now(), self._lifetimes)
+            self._current = take(step, self._current, hosts, now, self._lifetimes)
             if self._options.webhook_config_namespace:
                 secret = self._write(secret, self._current)
                 self._current = from_secret(secret)
@@ -263,7 +257,7 @@ class WebhookService:
         for resource, wanted in configurations(webhooks, self._endpoint, authorities):
             self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
         if self._published != authorities:  # from now on, actuators deploy them to shoots
-            self._published, self._published_at = authorities, self._clock.now()
+            self._published, self._published_at = authorities, self._clock.monotonic()
             self._is_late = bool(self._shoot_origin) and self._has_shoots
         if self._is_late:
             manifests = shoot.manifests(self._webhooks, self._endpoint, authorities)

@@ -114,15 +114,17 @@ def plan(
     """Return the next step: at most one is due at a time.
 
     `published` is the time since which the configurations have the bundle; None: they do not.
-    Without `is_trusted`, nothing rotates by age. Certificates that are not valid are replaced all
-    the same: once a wrong clock is corrected, they are replaced again.
+    Without `is_trusted`, nothing is replaced because of `now`: the key of an old authority is lost,
+    and the other replicas may have the right time.
     Raises ConfigurationError for an invalid host.
     """
     if current is None:
         return Step.START
     newest, serving = _load(current.trusted[-1]), _load(current.serving.certificate)
     is_valid = serving.not_valid_before_utc <= now < serving.not_valid_after_utc
-    if not is_valid or not any(_signs(_load(one), serving) for one in current.trusted):
+    if (is_trusted and not is_valid) or not any(
+        _signs(_load(one), serving) for one in current.trusted
+    ):
         return Step.START
     has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
     if not is_trusted:

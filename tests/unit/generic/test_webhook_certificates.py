@@ -65,13 +65,21 @@ def test_step_that_is_due(_why, steps, age, published, step):
     assert plan(after(*steps), since, HOSTS, START + age, DEFAULTS) is step
 
 
-def test_no_certificate_starts_at_once():
-    assert plan(None, None, HOSTS, START, DEFAULTS) is Step.START
+@pytest.mark.parametrize(("_why", "steps", "age", "published", "_step"), TABLE)
+def test_no_step_is_due_by_a_clock_that_is_not_trusted(_why, steps, age, published, _step):
+    since, now = None if published is None else START + published, START + age
+    assert plan(after(*steps), since, HOSTS, now, DEFAULTS, is_trusted=False) is Step.NOTHING
 
 
-def test_other_hosts_need_another_certificate():
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_no_certificate_starts_at_once(is_trusted):
+    assert plan(None, None, HOSTS, START, DEFAULTS, is_trusted=is_trusted) is Step.START
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_other_hosts_need_another_certificate(is_trusted):
     current = begun()
-    assert plan(current, START, ["b"], START, DEFAULTS) is Step.SIGN
+    assert plan(current, START, ["b"], START, DEFAULTS, is_trusted=is_trusted) is Step.SIGN
     signed = take(Step.SIGN, current, ["0:0::1", "B"], START, DEFAULTS)
     assert plan(signed, START, ["B", "::1"], START, DEFAULTS) is Step.NOTHING
     with pytest.raises(ConfigurationError, match="webhook host 'ä'"):
@@ -205,7 +213,8 @@ def test_the_certificate_is_trusted_at_every_moment(seed):
 def test_an_authority_that_vanished_is_replaced_and_the_old_bundle_kept():
     current = begun()
     foreign = attrs.evolve(current, trusted=begun().trusted, key=begun().key)
-    assert plan(foreign, START, HOSTS, START, DEFAULTS) is Step.START
+    for is_trusted in (True, False):
+        assert plan(foreign, START, HOSTS, START, DEFAULTS, is_trusted=is_trusted) is Step.START
     replaced = take(Step.START, foreign, HOSTS, START, DEFAULTS)
     assert replaced.trusted[0] == foreign.trusted[0]
     assert len(replaced.trusted) == 2

@@ -14,12 +14,14 @@ from typing import Any
 
 import attrs
 import pytest
+from clocks import Hands
 
 from actuator.errors import AlreadyExists, Invalid, NotFound, Unavailable
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
+from generic.kube.clock import WatchedClock, trusted_now
 from generic.library.webhooks import Target, mutates
 from generic.library.webhooks.certificates import DEFAULTS, Step, from_secret, take
 from generic.manager.options import Options
@@ -255,6 +257,69 @@ def test_a_new_authority_signs_only_after_it_was_published(world):
     world.clock.time += timedelta(hours=1)
     run(service)
     assert service.authorities.count(b"BEGIN") == 1
+
+
+@pytest.fixture
+def hands(world) -> Hands:
+    """In place of the clock of the manager, which is steady from now on."""
+    hands = Hands()
+    world.clock = WatchedClock(hands)
+    trusted_now(world.clock)
+    hands.seconds += 61.0
+    return hands
+
+
+@pytest.mark.parametrize("days", [3, 9, 11, 4000, -3, -4000])
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_clock_that_is_wrong_for_a_moment_replaces_no_certificate(world, hands, days, is_new):
+    service = world.replica()
+    run(service)
+    before = world.secret()
+    if is_new:  # another process, in its first minute
+        world.clock = WatchedClock(hands)
+        service = world.replica()
+    for ahead, wait in [(days * 86400.0, 1.0), (0.0, 20.0), (0.0, 61.0)]:
+        hands.seconds += wait
+        hands.ahead = ahead
+        run(service)
+        assert world.secret() == before
+    assert service.problem() is None
+
+
+def test_a_certificate_is_renewed_within_an_hour_by_a_clock_that_is_never_steady(world, hands):
+    service = world.replica()
+    run(service)
+    before = world.secret()
+    hands.seconds += 9 * 86400.0
+    began = hands.seconds
+    while world.secret() == before:
+        hands.seconds += 60.0
+        hands.ahead += 6.0
+        run(service)
+        assert hands.seconds < began + 3800
+    assert hands.seconds > began + 3500
+    assert service.problem() is None
+
+
+@pytest.mark.parametrize("days", [2, -2])
+def test_a_step_does_not_change_how_long_an_authority_is_known(world, hands, days):
+    service = world.replica()
+    run(service)
+    for later in (8.0, 8.0, 7.9):
+        hands.seconds += later * 86400
+        run(service)
+    hands.seconds += 0.1 * 86400
+    run(service)
+    assert service.authorities.count(b"BEGIN") == 2
+    added = world.secret()
+    hands.ahead = days * 86400.0
+    run(service)
+    hands.seconds += 1800.0
+    run(service)
+    assert world.secret() == added, "API servers may not know the new authority"
+    hands.seconds += 1800.0
+    run(service)
+    assert world.secret() != added
 
 
 def test_readiness_tells_what_is_wrong(world):
