@@ -62,8 +62,8 @@ class SharedSecrets:
         if now < self._due:
             return
         with self._lock:
-            kept = list(self._contents.values())
-            self._due = min((one.expires for one in kept if one.expires > now), default=_NEVER)
-        for one in kept:
-            if one.expires <= now:
-                one.drop()
+            for digest, one in list(self._contents.items()):
+                if one.expires <= now:
+                    one.drop()
+                    del self._contents[digest]  # a later read keeps it again
+            self._due = min((one.expires for one in self._contents.values()), default=_NEVER)

@@ -106,8 +106,8 @@ class DeletionWatchdog(Struct, frozen=True):
         Return the objects whose budget is exceeded, those whose worker must be replaced, and those
         to retry: they were given up on a wall clock that was wrong.
         """
-        trusted_now(self.clock)  # a sample of the clocks, twice a second
-        self.tracks.secrets.drop_expired(self.clock.now())  # rather too early than too late
+        if (trusted := trusted_now(self.clock)) is not None:  # a dropped Secret is not read again
+            self.tracks.secrets.drop_expired(trusted)
         now, tracks = self.clock.monotonic(), self.tracks.all()
         over = [track.request for track in tracks if _ends(track, now)]
         abandoned = [track.request for track in tracks if self._abandons(track)]

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from identities import identity_secret, token
 
 from actuator import ActuatorError, Permission, Resource
 from actuator.errors import NotFound
-from generic.kube.clock import SystemClock
+from generic.kube.clock import SystemClock, trusted_now
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.orphans import ORPHANS
@@ -257,6 +258,7 @@ def test_the_token_of_a_workload_identity_serves_a_deletion_until_it_expires(see
     eventually(lambda: len(known(manager)) == 0)
 
 
+@pytest.mark.usefixtures("short_window")
 def test_an_expired_token_is_neither_kept_in_memory_nor_used(seed, start, identity):
     clock = Later()
     manager = start(identity, clock=clock)
@@ -272,6 +274,25 @@ def test_an_expired_token_is_neither_kept_in_memory_nor_used(seed, start, identi
     assert identity.found[-1] == ("delete", None)
     seed.client.create(SECRETS, planted(seed.namespace))
     eventually(seed.is_gone)
+
+
+@pytest.mark.usefixtures("short_window")
+def test_a_clock_that_is_wrong_for_a_moment_costs_no_deletion_its_token(
+    seed, start, identity, monkeypatch
+):
+    clock = Later()
+    manager = start(identity, clock=clock)
+    create(seed)
+    drop_secret(seed)
+    eventually(lambda: trusted_now(manager._clock))
+    monkeypatch.setattr("generic.kube.clock.WINDOW", 60.0)
+    clock.ahead = timedelta(days=2)
+    seed.delete()
+    assert eventually(lambda: blocked(seed))["reason"] == "SecretMissing"
+    time.sleep(1.0)  # two ticks of the watchdog
+    clock.ahead = timedelta()
+    eventually(seed.is_gone)
+    assert identity.found[-1] == ("delete", "dmFsdWU=")
 
 
 def test_content_that_objects_share_is_kept_once():

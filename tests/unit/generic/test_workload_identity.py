@@ -148,6 +148,16 @@ def test_the_remembered_token_of_a_secret_is_dropped_when_it_expires():
     assert kept.read(SOON + timedelta(days=10_000)) == forever
 
 
+def test_a_token_that_a_wrong_clock_dropped_is_kept_when_it_is_read_again():
+    secrets, secret = SharedSecrets(), identity_secret("a", token(SOON))
+    of_another = secrets.share(secret)
+    secrets.drop_expired(SOON + timedelta(days=2))
+    again = secrets.share(secret)
+    secrets.drop_expired(NOW)
+    assert of_another.read(NOW) is None
+    assert again.read(NOW) == secret
+
+
 def test_the_example_of_the_documentation_runs():
     class Provider:
         def exchange(self, role, text):
