@@ -27,6 +27,7 @@ from actuator.meta import Raw, parse_time
 from actuator.provider_config import read_config
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
+from generic.kube.clock import eventual_now
 from generic.library import seedobjects
 from generic.library.controlplane import GenericControlPlane, Situation
 from generic.library.imagevector import load_images
@@ -115,8 +116,8 @@ class AzureControlPlane(GenericControlPlane):
         """Raise RequeueAfter while the controller has time left to release them."""
         addresses, namespace = remedies.GROUPS[:1], obj.metadata.namespace
         seedobjects.delete(ctx.client, addresses, namespace)
-        since = parse_time(obj.metadata.deletion_timestamp or "")
-        if ctx.clock.now() - since <= PATIENCE:
+        since, now = parse_time(obj.metadata.deletion_timestamp or ""), eventual_now(ctx.clock)
+        if now is None or now - since <= PATIENCE:  # what it does not release stays in Azure
             seedobjects.check_deleted(ctx, addresses, namespace)
 
     def _finalise(self, ctx: Context, obj: ControlPlane) -> None:

@@ -64,7 +64,8 @@ def condition(
 def _may_progress(results: Sequence[HealthResult], before: Condition | None, now: datetime) -> bool:
     """Whether Progressing is still accepted: the shortest threshold decides.
 
-    The full time starts again after healthy; unhealthy lasts until all checks succeed.
+    The full time starts again after healthy; unhealthy lasts until all checks succeed. A start in
+    the future is one of a clock that was wrong.
     """
     thresholds = [r.progressing_threshold for r in results if r.progressing_threshold is not None]
     if not thresholds:
@@ -77,7 +78,7 @@ def _may_progress(results: Sequence[HealthResult], before: Condition | None, now
         since = parse_time(before.last_transition_time or "")
     except ValueError:  # an unknown start counts as now
         return True
-    return (now - since).total_seconds() <= min(thresholds)
+    return abs((now - since).total_seconds()) <= min(thresholds)
 
 
 def _message(

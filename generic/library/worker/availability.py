@@ -13,6 +13,7 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError
 from actuator.interface import Context
 from actuator.meta import ObjectMeta, parse_time
+from generic.kube.clock import trusted_now
 from generic.library.machines import (
     DEPLOYMENT_NAME,
     MCM_FINALIZER,
@@ -134,8 +135,8 @@ def _set_of(group: MachineGroup, sets: Sequence[MachineSet]) -> MachineSet | Non
 
 
 def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
-    since = meta.creation_timestamp
-    return since is not None and ctx.clock.now() - parse_time(since) > _STUCK
+    since, now = meta.creation_timestamp, trusted_now(ctx.clock)
+    return since is not None and now is not None and now - parse_time(since) > _STUCK
 
 
 def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from actuator.errors import (
 from actuator.interface import Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker
+from generic.kube.clock import WatchedClock
 from generic.kube.crds import crd
 from generic.library.machines import (
     MACHINE_CLASSES,
@@ -616,6 +617,9 @@ class Later:
     def now(self):
         return self.time
 
+    def monotonic(self):
+        return 0.0
+
 
 def test_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
     workers, admin, start, controller, namespace
@@ -629,6 +633,8 @@ def test_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
     without = attrs.evolve(found, sets=[])
     assert is_stuck(late, group, without)
     assert not is_stuck(early, group, without), "it is too early to say"
+    unsteady = SimpleNamespace(clock=WatchedClock(late))
+    assert not is_stuck(unsteady, group, without), "the clock may be wrong"
     assert not is_stuck(late, group, found), "there is the set"
     other = attrs.evolve(group, class_name="another")
     assert not is_stuck(late, other, found), "there is no such class"
@@ -638,6 +644,7 @@ def test_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
     assert not is_stuck(late, group, unknown), "it has not seen the deployment"
 
 
+@pytest.mark.usefixtures("short_window")
 def test_a_stuck_controller_is_restarted(workers, admin, start, controller, namespace, monkeypatch):
     monkeypatch.setattr("generic.library.worker.availability._STUCK", timedelta(seconds=-1))
     controller.enabled = False

@@ -212,6 +212,7 @@ class At(SystemClock):
         return self.moment
 
 
+@pytest.mark.usefixtures("short_window")
 @pytest.mark.parametrize("verb", ["install", "upgrade"])
 def test_what_a_helm_that_died_left_half_done_is_finished_once_no_helm_can_be_at_it(
     verb, near, way, serve, namespace, helm, far, tmp_path

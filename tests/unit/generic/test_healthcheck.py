@@ -97,6 +97,8 @@ def test_the_message_format_is_gardeners(findings, message):
         pytest.param(was("Progressing", 60), "Progressing", id="within the threshold"),
         pytest.param(was("Progressing", 61), "False", id="longer than the threshold"),
         pytest.param(was("Unknown", 61), "False", id="unknown for longer than the threshold"),
+        pytest.param(was("Progressing", -59), "Progressing", id="clocks differ by a little"),
+        pytest.param(was("Progressing", -61), "False", id="a start by a clock that was wrong"),
     ],
 )
 def test_progressing_is_fine_for_the_smallest_threshold(before, status):
