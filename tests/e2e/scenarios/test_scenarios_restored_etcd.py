@@ -94,13 +94,13 @@ def version(seed, name):
     return int(seed.get(name)["metadata"]["resourceVersion"])
 
 
-def test_everything_remembered_is_compared_after_a_restore_of_etcd(own, shoot, proxy):
-    """Others write so much meanwhile that no version that a watch shows is below the last one.
+@pytest.fixture
+def script():
+    return OneVpc(delete=fails)
 
-    A version that is below is in `api/generic/test_informer.py`.
-    """
-    script = OneVpc(delete=fails)
 
+@pytest.fixture
+def manager(own, shoot, proxy, script):
     def user(manager):
         grant(shoot.client, manager, shoot.namespace)
         path = own.user_kubeconfig(shoot.namespace)
@@ -108,42 +108,60 @@ def test_everything_remembered_is_compared_after_a_restore_of_etcd(own, shoot, p
         return path
 
     with running(own, shoot.client, shoot.namespace, script, user_for=user) as manager:
-        create(shoot, "kept", "released", "deleting", "changed")
-        shoot.delete("deleting")
-        eventually(lambda: shoot.last_operation("deleting") == ("Delete", "Error"))
-        back_up(own)
-        eventually(lambda: manager.check_ready()["streams"]() is None)
-        script.on.clear()
-        eventually(lambda: shoot.is_gone("deleting"))
-        shoot.delete("released")
-        eventually(lambda: shoot.is_gone("released"))
-        create(shoot, "created")
-        shoot.patch({"spec": {"region": "eu-2"}}, "changed")
-        shoot.ask("reconcile", "changed")
-        eventually(lambda: shoot.status("changed")["observedGeneration"] == 2)
-        shoot.update_cluster(cluster(shoot.namespace, force="true"))
-        eventually(lambda: manager.verdict(shoot.namespace).forced)
-        eventually(lambda: all(one.failing() == 0 for one in manager._running.wiring.informers))
-        last, before = version(shoot, "changed"), len(script.calls)
-        restore_and_write(own, shoot, proxy, last)
-        assert version(shoot, "changed") < last < version(shoot, "kept")
+        yield manager
 
-        eventually(lambda: shoot.is_gone("deleting"))
-        again = [operation for operation, name in script.calls[before:] if name == "deleting"]
-        assert again[0] in ("delete", "force_delete"), "watches are not ordered among each other"
-        eventually(lambda: not manager.verdict(shoot.namespace).forced)
-        shoot.delete("released")
-        eventually(lambda: shoot.is_gone("released"))
-        assert ("delete", "released") in script.calls[before:], "the shoot is not forced any more"
-        shoot.patch({"spec": {"region": "eu-3"}}, "changed")
-        shoot.ask("reconcile", "changed")
-        eventually(lambda: shoot.status("changed")["observedGeneration"] == 2)
-        create(shoot, "new")
-        eventually(lambda: "vpc-created" in orphans(shoot))
-        assert "delete" not in script.operations("created"), "its VPC may be in use"
-        assert shoot.get("kept")["metadata"]["finalizers"] == [FINALIZER]
-        assert "delete" not in script.operations("kept")
-        assert manager.check_ready()["streams"]() is None
+
+def test_everything_remembered_is_compared_after_a_restore_of_etcd(
+    own, shoot, proxy, manager, script
+):
+    """Others write so much meanwhile that no version that a watch shows is below the last one.
+
+    A version that is below is in `api/generic/test_informer.py`.
+    """
+    create(shoot, "kept", "released", "deleting", "changed")
+    shoot.delete("deleting")
+    eventually(lambda: shoot.last_operation("deleting") == ("Delete", "Error"))
+    back_up(own)
+    eventually(lambda: manager.check_ready()["streams"]() is None)
+    script.on.clear()
+    change_everything(shoot)
+    eventually(lambda: manager.verdict(shoot.namespace).forced)
+    eventually(lambda: all(one.failing() == 0 for one in manager._running.wiring.informers))
+    last, before = version(shoot, "changed"), len(script.calls)
+    restore_and_write(own, shoot, proxy, last)
+    assert version(shoot, "changed") < last < version(shoot, "kept")
+
+    eventually(lambda: shoot.is_gone("deleting"))
+    again = [operation for operation, name in script.calls[before:] if name == "deleting"]
+    assert again[0] in ("delete", "force_delete"), "watches are not ordered among each other"
+    eventually(lambda: not manager.verdict(shoot.namespace).forced)
+    shoot.delete("released")
+    eventually(lambda: shoot.is_gone("released"))
+    assert ("delete", "released") in script.calls[before:], "the shoot is not forced any more"
+    change(shoot, "eu-3")
+    create(shoot, "new")
+    eventually(lambda: "vpc-created" in orphans(shoot))
+    assert "delete" not in script.operations("created"), "its VPC may be in use"
+    assert shoot.get("kept")["metadata"]["finalizers"] == [FINALIZER]
+    assert "delete" not in script.operations("kept")
+    assert manager.check_ready()["streams"]() is None
+
+
+def change_everything(seed):
+    """What the backup does not know."""
+    eventually(lambda: seed.is_gone("deleting"))
+    seed.delete("released")
+    eventually(lambda: seed.is_gone("released"))
+    create(seed, "created")
+    change(seed, "eu-2")
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+
+
+def change(seed, region):
+    """Give `changed` its second generation, and have it reconciled."""
+    seed.patch({"spec": {"region": region}}, "changed")
+    seed.ask("reconcile", "changed")
+    eventually(lambda: seed.status("changed")["observedGeneration"] == 2)
 
 
 def restore_and_write(own, seed, proxy, last):
