@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,8 @@ _LINE = re.compile(
     rf"^ *(?P<line>{_OTHERS}|{_PIPED})$|`(?P<inline>{_OTHERS}|{_PIPED})`", re.MULTILINE
 )
 _HEREDOC = re.compile(r"^( *)(kubectl [^\n]*) <<EOF\n(.*?)^ *EOF$", re.DOTALL | re.MULTILINE)
+_NUMBERS = count()
+"""Each module of examples has a name of its own, so that no test replaces that of another."""
 
 
 def _texts() -> Iterator[tuple[str, str]]:
@@ -61,7 +64,7 @@ def run_examples(heading: str) -> dict[str, Any]:
     section = re.split(r"^#+ ", section, maxsplit=1, flags=re.MULTILINE)[0]
     examples = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert examples, f"{PAGE.name} has no example below {heading}"
-    module = ModuleType("documented_example")
+    module = ModuleType(f"documented_example_{next(_NUMBERS)}")
     sys.modules[module.__name__] = module  # where the annotations of its classes are resolved
     for example in examples:
         exec(example, vars(module))

@@ -180,7 +180,7 @@ def test_a_relist_for_an_unknown_reason_is_refused():
     metrics.relisted("Cluster", "expired")
     relists = families(metrics)["actuator_informer_relists_total"]
     read = {s.labels["reason"]: s.value for s in relists.samples}
-    assert read == {"initial": 0, "expired": 1, "error": 0}
+    assert read == {"initial": 0, "expired": 1, "error": 0, "restored": 0}
     with pytest.raises(ValueError, match="boredom"):
         metrics.relisted("Cluster", "boredom")
 
