@@ -14,6 +14,8 @@ Not here: the rules by class and field (`converter`, imported on first use, beca
 import json
 import os
 import re
+from array import array
+from itertools import accumulate
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -31,9 +33,10 @@ T = TypeVar("T")
 _CUT = CUT.encode()
 _AROUND = 10
 """Upper bound of the levels around a field: its object, and the event or list that contains it."""
-_BRACES = bytes.maketrans(b"[]", b"{}")
+_STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")  # 1 and -1 as signed bytes
 _NO_BRACKETS = bytes(set(range(256)).difference(b'"[]{}'))
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_BLOCK = 2**16
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # linear without a closing quote
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -103,11 +106,11 @@ def _int64(digits: str) -> int:
 def _read(text: bytes) -> tuple[Any, bool]:
     """Return the value, and whether CUT replaced a part of it."""
     if is_deep(text):
-        return json.loads(_shallow(text)), True
+        return json.loads(_shallow(text).decode(errors="surrogatepass")), True
     try:
         return msgspec.json.decode(text), False
     except (msgspec.MsgspecError, UnicodeDecodeError):  # NaN, lone surrogates, huge numbers
-        return json.loads(text), False
+        return json.loads(text.decode(errors="surrogatepass")), False  # not UTF-16, as of bytes
 
 
 def depth_problem(obj: Raw) -> str:
@@ -126,14 +129,12 @@ def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
         return False
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    left = b"".join(text.translate(_BRACES, _NO_BRACKETS).split(b'"')[::2])  # outside of strings
-    if b"{" * (limit + 1) in left:  # too many levels begin in a row: one look is sufficient
-        return True
-    for _ in range(limit):
-        left = left.replace(b"{}", b"")  # the innermost level
-        if not left:
-            return False
-    return True
+    marks, outside, is_inside = text.translate(_STEPS, _NO_BRACKETS), array("b", [0]), 0
+    for start in range(0, len(marks), _BLOCK):  # all parts at once would need 50 bytes for each
+        parts = marks[start : start + _BLOCK].split(b'"')
+        outside.frombytes(b"".join(parts[is_inside::2]))
+        is_inside = (is_inside + len(parts) - 1) % 2
+    return max(accumulate(outside)) > limit
 
 
 def _shallow(text: bytes) -> bytes:
@@ -149,6 +150,8 @@ def _shallow(text: bytes) -> bytes:
             if depth == MAX_DEPTH + 1:
                 start = token.end()
             depth -= 1
+            if depth <= 0:
+                break  # the end of the value
     return b"".join((*kept, text[start:]))
 
 

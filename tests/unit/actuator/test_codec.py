@@ -2,6 +2,8 @@
 
 import copy
 import json
+import time
+from contextlib import suppress
 
 import attrs
 import pytest
@@ -15,6 +17,7 @@ from actuator.codec import (
     decode_json,
     decode_strictly,
     encode,
+    is_deep,
     plain_json,
     read_json,
 )
@@ -363,6 +366,74 @@ def test_an_object_with_a_part_left_out_names_the_field():
 def test_what_is_not_json_is_a_value_error(text):
     with pytest.raises(ValueError):
         read_json(text)
+
+
+FRAGMENTS = ("[", "]", "{", "}", '{"":', '"', '""', "\\", '\\"', '"]', ",", "1", "\u2201", "\u5b7b")
+HOSTILE = st.lists(
+    st.tuples(st.sampled_from(FRAGMENTS), st.sampled_from((1, 2, 201, 1100))), max_size=8
+).map(lambda parts: "".join(text * count for text, count in parts))
+ENCODINGS = st.sampled_from(("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-8-sig"))
+
+
+def levels_of(value):
+    """The levels of objects and lists, without recursion."""
+    levels, inner = 0, [value]
+    while inner := [one for one in inner if isinstance(one, (dict, list))]:
+        levels += 1
+        inner = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+    return levels
+
+
+def is_shallow_or_refused(text):
+    """Whether any bytes are an error, or a value that recursive code can read."""
+    try:
+        return levels_of(read_json(text)) <= MAX_DEPTH
+    except ValueError:
+        return True
+
+
+@given(HOSTILE, ENCODINGS)
+def test_no_text_in_any_encoding_exhausts_the_stack(text, encoding):
+    assert is_shallow_or_refused(text.encode(encoding))
+    for levels in (MAX_DEPTH + 1, 1100):  # the byte 0x22 of U+2201 is a quote in UTF-8
+        hidden = '{"a":"\u2201","b":' + "[" * levels + "]" * levels + ',"c":"\u2201"}'
+        assert is_shallow_or_refused(hidden.encode(encoding))
+
+
+@given(JSON_VALUES)
+def test_brackets_in_strings_are_no_levels(value):
+    text, levels = json.dumps(value).encode(), levels_of(value)
+    assert not is_deep(text, levels)
+    assert is_deep(text, levels - 1)
+
+
+def test_strings_across_blocks_hide_their_brackets():
+    strings = ",".join('"[{"' for _ in range(100_000))
+    assert not is_deep(f"[{strings},{'[' * 199}{']' * 199}]".encode())
+    assert is_deep(f"[{strings},{'[' * 200}{']' * 200}]".encode())
+
+
+LARGE = 2**15
+COSTLY = {
+    "escaped quotes": b"[" * 201 + b'"' + b'\\"' * LARGE,
+    "quotes": b"[" * 201 + b'"' * LARGE,
+    "no end": b"[" * 201 + b'"' * LARGE + b"x",
+    "many ends": b"[" * 201 + b"]" * LARGE,
+    "stairs": (b"[" * 199 + b"]" * 199) * (LARGE // 400),
+    "deep stairs": (b"[" * 299 + b"]" * 299) * (LARGE // 600),
+    "no value": (b"[" * 150 + b"]" * 149) * (LARGE // 300) + b"]" * LARGE,
+    "backslashes": b"[" * 201 + b"\\" * LARGE,
+    "strings": b"[" * 201 + b'"]"' * LARGE,
+}
+
+
+@pytest.mark.parametrize("text", COSTLY.values(), ids=COSTLY)
+def test_the_time_to_read_text_does_not_explode(text):
+    began = time.thread_time()
+    for read in (is_deep, read_json):
+        with suppress(ValueError):
+            read(text)
+    assert time.thread_time() - began < 1.0  # 0.01 s; with the square of the length, half a minute
 
 
 @pytest.mark.parametrize(
