@@ -36,7 +36,8 @@ _AROUND = 10
 _STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")  # 1 and -1 as signed bytes
 _NO_BRACKETS = bytes(set(range(256)).difference(b'"[]{}'))
 _BLOCK = 2**16
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # linear without a closing quote
+_TOKEN = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]?)', re.DOTALL)
+"""The next bracket outside of strings. It matches everywhere, so that no text is read twice."""
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -142,11 +143,11 @@ def _shallow(text: bytes) -> bytes:
     kept: list[bytes] = []
     depth, start = 0, 0
     for token in _TOKEN.finditer(text):
-        if token.group() in (b"{", b"["):
+        if token[1] in (b"{", b"["):
             depth += 1
             if depth == MAX_DEPTH + 1:
-                kept += (text[start : token.start()], json.dumps(CUT).encode())
-        elif token.group() in (b"}", b"]"):
+                kept += (text[start : token.start(1)], json.dumps(CUT).encode())
+        elif token[1] in (b"}", b"]"):
             if depth == MAX_DEPTH + 1:
                 start = token.end()
             depth -= 1
