@@ -27,8 +27,8 @@ from generic.kube.connecting import Route, end_at
 
 _RECEIVED = 16 * 1024
 """Bytes read at once: the size of a TLS record."""
-_MOST_HEADERS = 64 * 1024
-"""Maximum bytes of an answer, in front of its body or after a piece of it, that are no body."""
+_MOST_HEADERS, _AROUND = 64 * 1024, 8
+"""Maximum bytes of an answer that are no body: in total, and more for each byte of its body."""
 
 
 class HttpTransport:
@@ -204,9 +204,11 @@ class _Connection:
         self.is_kept = self._parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:
-        """Keep a piece of the body."""
+        """Keep a piece of the body. Each byte allows for some more bytes around it."""
+        if self.status < 200:
+            raise ValueError("a body in front of the answer")
         self.pieces.append(data)
-        self._size = 0
+        self._size = max(0, self._size - _AROUND * len(data))
 
     def on_message_complete(self) -> None:
         """End the answer."""
