@@ -2,8 +2,9 @@
 
 The official package's object calls are not used: they cost more CPU and have no timeout by default.
 This client never repeats a request and follows no redirect: the work queue backs off instead.
-Timeouts: 5 s to connect, 30 s between two pieces of the answer. A tenant's server has 30 s for a
-whole answer, or for all pages of a list, and the memory that `tenants` allows.
+Timeouts: 5 s to connect, 30 s between two pieces of the answer. A tenant's server has 30 s for all
+requests of one operation, pages and lists of resources included, and the memory that `tenants`
+allows; it cannot be watched.
 
 Not here: connections (`transport`), addresses, TLS and credentials (`kubeconfig`), watching
 (`informer`).
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, islice
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -113,7 +114,7 @@ class HttpClient:
     ) -> None:
         """`is_trusted` is False for a tenant's server: time and memory of answers are bounded."""
         self._access = access
-        self._is_trusted = is_trusted
+        self._is_trusted = self._has_end = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
         self._warnings = Warnings()
         self._gate: Callable[[], None] = lambda: None
@@ -168,12 +169,13 @@ class HttpClient:
         Raises Gone if the continue token expired between two pages.
         """
         share = None if self._is_trusted else Share(f"GET {resource}")
-        asked = self._ending() if share else self
+        asked = self._ending()
         query = {"limit": str(PAGE if share else _PAGE), "labelSelector": label_selector}
         for _ in range(MOST_PAGES) if share else count():
             body = asked.send("GET", path_of(resource, namespace), query=query)
             page = self._object(body, resource, share)
-            kind = str(page.get("kind", "")).removesuffix("List")
+            kind = page.get("kind")
+            kind = kind.removesuffix("List") if isinstance(kind, str) else ""
             typed = {"apiVersion": resource.api_version, "kind": kind}
             meta = page.get("metadata") or {}
             items: _Objects = page.get("items") or []
@@ -182,7 +184,7 @@ class HttpClient:
                 items = [Held(share, typed, item) for item in items]
             else:
                 items = [{**typed, **item} for item in items]
-            yield items, str(meta.get("resourceVersion") or "")
+            yield items, "" if share else str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
                 return
             query = {**query, "continue": meta["continue"]}
@@ -212,6 +214,8 @@ class HttpClient:
         """See Client."""
         path = path_of(resource, namespace, name, subresource)
         content_type = MERGE_PATCH if isinstance(patch, dict) else JSON_PATCH
+        if (asked := self._ending()) is not self:
+            return asked.patch(resource, name, namespace, patch, subresource=subresource)
         try:
             answer = self._write("PATCH", path, patch, content_type)
         except NotFound as error:
@@ -248,6 +252,8 @@ class HttpClient:
         content_type: str = JSON,
     ) -> bytes:
         """Return the body of the answer. Raises ApiError."""
+        if (asked := self._ending()) is not self:
+            return asked.send(method, path, query=query, body=body, content_type=content_type)
         limit = min(_TIMEOUT, self._seconds())
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         data = self._body(response, method, path)
@@ -266,6 +272,8 @@ class HttpClient:
         Raises ApiError, also while the lines are read: Unavailable if the connection broke,
         Silence if no data arrived for `read_timeout` seconds.
         """
+        if not self._is_trusted:
+            raise Refused(0, f"GET {path}: a stream of a tenant's server has no limit of memory")
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
             if response.status >= 300:
@@ -347,7 +355,8 @@ class HttpClient:
             return False
         try:
             groups = self._discovered("/apis")["groups"]
-            for version in chain(*(one["versions"] for one in groups if one["name"] == group)):
+            versions = chain(*(one["versions"] for one in groups if one["name"] == group))
+            for version in islice(versions, MOST_PAGES):
                 known = self._discovered(f"/apis/{version['groupVersion']}")
                 if plural in [one["name"] for one in known["resources"]]:
                     return False
@@ -378,9 +387,13 @@ class HttpClient:
         return Held(share, _decoded(body))
 
     def _ending(self) -> "HttpClient":
-        """Return a client all of whose requests together have the time of one."""
+        """Return a client all of whose requests to a tenant's server have the time of one."""
+        if self._has_end:
+            return self
         end = monotonic() + min(_TIMEOUT, self._seconds())
-        return self.limited(lambda: max(0.01, min(self._seconds(), end - monotonic())))
+        return self._with(
+            _seconds=lambda: max(0.01, min(self._seconds(), end - monotonic())), _has_end=True
+        )
 
 
 @lru_cache(maxsize=1024)
