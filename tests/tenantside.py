@@ -12,17 +12,28 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from actuator import Resource
+from actuator.cluster import Cluster
 from actuator.errors import ApiError
 from generic.kube import connecting
 from generic.kube.client import HttpClient, connect
+from generic.kube.clock import SystemClock
 from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.library.healthchecks import HealthContext
+from generic.library.healthchecks.builtin import deployment
+from generic.library.healthchecks.model import Check
+from generic.library.healthchecks.runs import Runs
+from generic.reconciler.calls import Call, ShootClient
+from generic.reconciler.operation import Operation
 from generic.testing.envtest.certificates import Authority
 
 __all__ = [
+    "CLIENTS",
+    "DEPLOYMENTS",
+    "DISCOVERY",
     "LISTS",
     "NODES",
     "OK",
@@ -38,6 +49,7 @@ __all__ = [
 ]
 
 NODES = Resource("v1", "nodes", namespaced=False)
+DEPLOYMENTS = Resource("apps/v1", "deployments")
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"kind":"Node"}'
 _BLOCK = 64 * 1024
 _LARGE = bytes(20 * 2**20)
@@ -175,6 +187,12 @@ def _large(piece: bytes, count: int, start: bytes = b"[", end: bytes = b"]") -> 
     return [(length + first, 1, 0.0), (piece, count, 0.0), (end + b"}", 1, 0.0)]
 
 
+def _value(start: bytes, piece: bytes, count: int, end: bytes) -> list[Step]:
+    """Any text of this form, made when sent."""
+    length = head(f"Content-Length: {len(start) + len(piece) * count + len(end)}")
+    return [(length + start, 1, 0.0), (piece, count, 0.0), (end, 1, 0.0)]
+
+
 _M = 10**6
 LISTS: dict[str, list[Step]] = {
     "15 MiB of objects": _large(b"{},", 5 * _M, end=b"{}]"),
@@ -193,11 +211,36 @@ LISTS: dict[str, list[Step]] = {
         (head("Transfer-Encoding: chunked") + b"1;", 1, 0.0),
         (b"x" * 1000, 100_000, 0.0),
     ],
+    "chunk extensions": [
+        (head("Transfer-Encoding: chunked"), 1, 0.0),
+        (b"1;" + b"x" * 60_000 + b"\r\n \r\n", 10**5, 0.0),
+    ],
+    "bodies of no answer": [
+        (head("Content-Length: 60000", status="099 No") + b"x" * 60_000, 3000, 0.0)
+    ],
+    "quotes": _value(b"[" * 201, b'"', 8 * _M, b""),
+    "strings of brackets": _value(b"[" * 201, b'"]]"', 2 * _M, b""),
+    "a string without an end": _value(b"[" * 201 + b'"', b'\\"', 4 * _M, b""),
+    "a kind that is long when shown": _value(b'{"items":[],"kind":["', b"\x7f", 8 * _M, b'"]}'),
 }
 """Answers to a list that are as large as a server can make them."""
 
 _CHUNKED = head("Transfer-Encoding: chunked")
 _DRIP = 0.02
+
+
+def _discovery(pause: float) -> list[list[Step]]:
+    """404, then a group with versions without end, none of which has resources."""
+    versions = [{"groupVersion": "apps/v1"}] * 5000
+    empty = b'{"resources":[]}'
+    return [
+        whole({"kind": "Status", "message": "x"}, status="404 Not Found"),
+        whole({"groups": [{"name": "apps", "versions": versions}]}),
+        [(head(f"Content-Length: {len(empty)}") + empty, 1, pause)],
+    ]
+
+
+DISCOVERY = _discovery(0.0)
 
 
 def _dripping(start: bytes, piece: bytes) -> Script:
@@ -251,6 +294,8 @@ PHASES: dict[str, Script] = {
             (b'{"metadata":{"continue":"again"}}\n', 1, 0.0),
         ]
     ),
+    "no status": _dripping(head("Content-Length: 100000", status="099 No"), b" "),
+    "discovery": playing(*_discovery(0.1)),
 }
 """Where an answer takes for ever, and how."""
 
@@ -279,14 +324,44 @@ def late(phases: Iterable[str], limit: float, slack: float) -> tuple[list[str], 
             server.close()
 
 
+def _checked(client: HttpClient, seconds: float) -> Any:
+    """A health check, in a thread of its own as in a manager."""
+    ctx = HealthContext(None, Cluster(), client, lambda: client)
+    check = Check("SystemComponentsHealthy", deployment("a", shoot_namespace="b"))
+    [found] = Runs().run("a uid", [partial(check.run, ctx)], seconds + 60.0)
+    if isinstance(found, Exception):
+        raise ApiError(0, str(found))
+    return found
+
+
+def _called(client: HttpClient, seconds: float) -> Any:
+    """`ctx.shoot` of an actuator, in a call that has so many seconds."""
+    call = Call(Operation.RECONCILE, None, SystemClock(), lambda: None, seconds)
+    return ShootClient(client, call, "shoot--a--b").list(NODES)
+
+
+CLIENTS: dict[str, Callable[[HttpClient, float], Any]] = {
+    "get": lambda client, _: client.get(NODES, "a"),
+    "get of a group": lambda client, _: client.get(DEPLOYMENTS, "a", "b"),
+    "list": lambda client, _: client.list(NODES),
+    "create": lambda client, _: client.create(NODES, {"metadata": {"name": "a"}}),
+    "apply": lambda client, _: client.apply(NODES, {"metadata": {"name": "a"}}),
+    "patch": lambda client, _: client.patch(NODES, "a", "", {"metadata": {}}),
+    "patch of a status": lambda client, _: client.patch(
+        DEPLOYMENTS, "a", "b", {"status": {}}, subresource="status"
+    ),
+    "delete": lambda client, _: client.delete(NODES, "a"),
+    "large request": lambda client, _: client.send("POST", "/api/v1/nodes", body=_LARGE),
+    "health check": _checked,
+    "ctx.shoot": _called,
+}
+"""All ways in which a manager asks a tenant's server; the numbers are the seconds of a request."""
+_OF_PHASE = {"request": "large request", "pages": "list", "discovery": "get of a group"}
+
+
 def _ask(phase: str, client: HttpClient) -> str:
     try:
-        if phase == "request":
-            client.send("POST", "/api/v1/nodes", body=_LARGE)
-        elif phase == "pages":
-            client.list(NODES)
-        else:
-            client.get(NODES, "a")
+        CLIENTS[_OF_PHASE.get(phase, "get")](client, 0.0)
     except ApiError:
         return "ApiError"
     except Exception as error:

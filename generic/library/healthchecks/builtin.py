@@ -20,6 +20,8 @@ from generic.library.managedresources.kind import HEALTH, MANAGED_RESOURCES
 
 _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
+_MOST_SHOWN = 8192
+"""Maximum characters of one value. The time of the search above grows with the square of a text."""
 
 Problem = Callable[[Raw], str | None]
 """Return the problem of an object, or None."""
@@ -113,16 +115,16 @@ def _problem(
     observed = _status(obj).get("observedGeneration") or 0
     generation = obj["metadata"].get("generation") or 0
     if observed < generation:
-        return f"observed generation outdated ({observed}/{generation})"
-    conditions = {str(c.get("type")): c for c in _status(obj).get("conditions") or ()}
+        return f"observed generation outdated ({_shown(observed)}/{_shown(generation)})"
+    conditions = {_shown(c.get("type")): c for c in _status(obj).get("conditions") or ()}
     missing = next((type for type in needs if type not in conditions), None)
     if missing is not None:
         return f'condition "{missing}" is missing'
     for type, wanted in {**needs, **(may or {})}.items():
         found = conditions.get(type)
         if found is not None and found.get("status") != wanted:
-            is_ = f"{found.get('status')} (expected {wanted})"
-            why = f"{found.get('reason')}: {found.get('message')}"
+            is_ = f"{_shown(found.get('status'))} (expected {wanted})"
+            why = ": ".join(_shown(found.get(key)) for key in ("reason", "message"))
             return f'condition "{type}" has invalid status {is_} due to {why}'
     return None
 
@@ -138,8 +140,8 @@ def _deployment_problem(obj: Raw) -> str | None:
 def _stateful_set_problem(obj: Raw) -> str | None:
     wanted = obj["spec"].get("replicas", 1)
     ready = _status(obj).get("readyReplicas") or 0
-    few = f"not enough ready replicas ({ready}/{wanted})" if ready < wanted else None
-    return _problem(obj, {}) or few
+    few = f"not enough ready replicas ({_shown(ready)}/{_shown(wanted)})"
+    return _problem(obj, {}) or (few if ready < wanted else None)
 
 
 def _daemon_set_problem(obj: Raw) -> str | None:
@@ -147,7 +149,7 @@ def _daemon_set_problem(obj: Raw) -> str | None:
     unavailable = status.get("numberUnavailable") or 0
     allowed = _max_unavailable(obj, status.get("desiredNumberScheduled") or 0)
     if unavailable > allowed:
-        many = f"too many unavailable pods found ({unavailable}, only {allowed} allowed)"
+        many = f"too many unavailable pods found ({_shown(unavailable)}, only {allowed} allowed)"
         return _problem(obj, {}) or many
     return _problem(obj, {})
 
@@ -171,6 +173,11 @@ def _machine_problems(obj: Raw) -> Iterator[str]:
     if problem is not None:
         label = f'machine deployment "{meta["name"]}" in namespace "{meta["namespace"]}"'
         yield f"{label} is unhealthy: {problem}"
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of a value for a message: a shoot can send any type and length."""
+    return "?" if isinstance(value, (dict, list)) else str(value)[:_MOST_SHOWN]
 
 
 def _status(obj: Raw) -> Raw:

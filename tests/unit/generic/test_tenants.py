@@ -9,10 +9,14 @@ import sys
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tenantside import (
+    CLIENTS,
+    DEPLOYMENTS,
+    DISCOVERY,
     LISTS,
     NODES,
     OK,
@@ -27,10 +31,11 @@ from tenantside import (
 )
 
 from actuator.codec import read_json
-from actuator.errors import ApiError, ShootUnreachable, Unavailable
+from actuator.errors import ApiError, NotServed, ShootUnreachable, Unavailable
 from generic.kube import connecting, tenants
-from generic.kube.client import _quoted
+from generic.kube.client import HttpClient, _quoted
 from generic.kube.clock import SystemClock
+from generic.kube.delegating import DelegatingClient
 from generic.kube.tenants import Refused, Share
 from generic.kube.transport import HttpTransport
 from generic.reconciler import calls
@@ -94,6 +99,12 @@ def test_a_transport_that_does_not_check_its_deadline_is_seen(monkeypatch):
     monkeypatch.setattr(HttpTransport, "__init__", forgetful)
     phases = ["body", "chunk extension", "trailer"]
     assert late(phases, 0.2, 0.6) == (phases, [])
+
+
+def test_an_operation_whose_requests_each_have_a_deadline_is_seen(monkeypatch):
+    monkeypatch.setattr(HttpClient, "_ending", lambda self: self)
+    phases = ["pages", "discovery"]
+    assert late(phases, 0.6, 1.5) == (phases, [])
 
 
 def test_a_name_that_is_not_resolved_takes_no_longer_than_the_request(start, monkeypatch):
@@ -316,6 +327,68 @@ def test_a_long_error_is_its_status_alone(start):
     assert str(caught.value) == "GET /api/v1/nodes/a: HTTP 403"
 
 
+@pytest.mark.parametrize("status", ["000", "099 No", "100 Continue", "102 Processing"])
+def test_a_body_in_front_of_the_answer_is_refused(start, status):
+    body = b"x" * 30_000
+    for fields in (["Content-Length: 30000"], ["Transfer-Encoding: chunked"], []):
+        client = start([(head(*fields, status=status) + body, 9**9, 0.0)]).client()
+        took, error = seconds(partial(client.get, NODES, "a"))
+        assert isinstance(error, Unavailable)
+        assert took < SLACK
+
+
+def test_bytes_around_a_body_are_limited_by_its_length(start):
+    took, error = seconds(lambda: start(LISTS["chunk extensions"]).client().get(NODES, "a"))
+    assert "the headers of the answer are too long" in str(error)
+    assert took < SLACK
+    small = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"a":"' + b"x" * 50_000 + b'"}')
+    steps = [(head("Transfer-Encoding: chunked") + small + b"0\r\n\r\n", 1, 0.0)]
+    assert start(steps).client().get(NODES, "a") == {"a": "x" * 50_000}
+
+
+def test_a_404_leads_to_a_hundred_requests_at_most(start):
+    server = start(*DISCOVERY)
+    with pytest.raises(NotServed):
+        server.client().get(DEPLOYMENTS, "a", "b")
+    assert len(server.requests) == 102
+
+
+def test_a_stream_of_a_tenants_server_is_refused(start):
+    server = start([(head(), 1, 0.0), (b"x" * 60_000, 9**9, 0.0)])
+    with (
+        pytest.raises(Refused, match="GET /api/v1/nodes: a stream"),
+        server.client().stream("/api/v1/nodes", {}, read_timeout=1.0),
+    ):
+        pass
+    assert server.requests == []
+
+
+LONG = "error during apply of object " * 8000
+WIDE = ["\x7f" * 10**6]
+ODD = {
+    "a long message": {"conditions": [{"type": "Available", "status": "False", "message": LONG}]},
+    "a list": {"conditions": [{"type": "Available", "status": WIDE, "message": WIDE}]},
+    "a type": {"conditions": [{"type": WIDE, "status": "True"}]},
+    "a generation": {"observedGeneration": WIDE},
+}
+
+
+@pytest.mark.parametrize("status", ODD.values(), ids=ODD)
+def test_a_health_check_shows_no_more_than_the_beginning_of_a_value(status):
+    generation = ["\x80"] if "observedGeneration" in status else 0
+    client = DelegatingClient(None)
+    client.get = lambda *_: {"metadata": {"generation": generation}, "status": status}
+    tracemalloc.start()
+    began = time.process_time()
+    found = CLIENTS["health check"](client, 5.0)
+    took = time.process_time() - began
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.detail) < 9000
+    assert took < 2.0  # with the square of the length: 5 s
+    assert peak < 2 * 2**20
+
+
 def test_long_names_are_not_kept(start):
     client = start(whole({})).client()
     _quoted.cache_clear()
@@ -358,6 +431,7 @@ print(most() - before)
 
 def test_five_answers_at_once_need_less_than_200_mib(tmp_path):
     names = ["15 MiB of objects", "nested", "just so many objects", "a string", "large pages"]
+    names += ["bodies of no answer", "quotes", "a kind that is long when shown"]
     servers = [TenantServer(playing(LISTS[name])) for name in names]
     for number, server in enumerate(servers):
         (tmp_path / str(number)).write_bytes(server.kubeconfig().encoded())
@@ -370,4 +444,4 @@ def test_five_answers_at_once_need_less_than_200_mib(tmp_path):
     for server in servers:
         server.close()
     assert int(done.stdout) < 200
-    assert done.stderr.count("GET ") == 5 * len(names)
+    assert len(done.stderr.splitlines()) == 5 * len(names)
