@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import socket
 import ssl
@@ -38,6 +39,7 @@ __all__ = [
     "NODES",
     "OK",
     "PHASES",
+    "PROXIES",
     "TenantServer",
     "chunk",
     "head",
@@ -52,7 +54,8 @@ NODES = Resource("v1", "nodes", namespaced=False)
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"kind":"Node"}'
 _BLOCK = 64 * 1024
-_LARGE = bytes(20 * 2**20)
+_ENVIRONMENT = threading.Lock()
+_LARGE = bytes(8 * 2**20)
 
 Step = tuple[bytes, int, float]
 """A piece, how often it is sent, and the seconds in front of each."""
@@ -92,9 +95,15 @@ class TenantServer:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def client(self, host: str = "127.0.0.1", seconds: float = 30.0) -> HttpClient:
+    def client(
+        self, host: str = "127.0.0.1", seconds: float = 30.0, proxy: TenantServer | None = None
+    ) -> HttpClient:
         """A client as of a kubeconfig in a Secret, whose requests have this time."""
-        return connect(self.kubeconfig(host), connections=2).within(seconds)
+        with _ENVIRONMENT, ExitStack() as stack:  # read while the client is made
+            if proxy:
+                stack.callback(os.environ.pop, "https_proxy")
+                os.environ["https_proxy"] = f"http://127.0.0.1:{proxy.port}"
+            return connect(self.kubeconfig(host), connections=2).within(seconds)
 
     def kubeconfig(self, host: str = "127.0.0.1") -> InlineKubeconfig:
         ca = _authority()[0].key_pair.certificate
@@ -221,6 +230,23 @@ LISTS: dict[str, list[Step]] = {
     "quotes": _value(b"[" * 201, b'"', 8 * _M, b""),
     "strings of brackets": _value(b"[" * 201, b'"]]"', 2 * _M, b""),
     "a string without an end": _value(b"[" * 201 + b'"', b'\\"', 4 * _M, b""),
+    "hidden levels": whole(
+        ('{"a":"\u2201","b":' + "[" * 600 + "]" * 600 + ',"c":"\u2201"}').encode("utf-16-le")
+    ),
+    "a long message": whole(
+        {
+            "metadata": {},
+            "status": {
+                "conditions": [
+                    {
+                        "type": "Available",
+                        "status": "False",
+                        "message": "error during apply of object " * 30_000,
+                    }
+                ]
+            },
+        }
+    ),
     "a kind that is long when shown": _value(b'{"items":[],"kind":["', b"\x7f", 8 * _M, b'"]}'),
 }
 """Answers to a list that are as large as a server can make them."""
@@ -336,7 +362,7 @@ def _checked(client: HttpClient, seconds: float) -> Any:
 
 def _called(client: HttpClient, seconds: float) -> Any:
     """`ctx.shoot` of an actuator, in a call that has so many seconds."""
-    call = Call(Operation.RECONCILE, None, SystemClock(), lambda: None, seconds)
+    call = Call(Operation.RECONCILE, client, SystemClock(), lambda: None, seconds)
     return ShootClient(client, call, "shoot--a--b").list(NODES)
 
 
@@ -392,20 +418,42 @@ def slow_names(monkeypatch: Any, seconds: float) -> Iterator[list[str]]:
             time.sleep(0.01)
 
 
+def _forward(server: TenantServer, connection: socket.socket) -> None:
+    target = server.requested(connection).split()[1].decode().rpartition(":")[2]
+    with socket.create_connection(("127.0.0.1", int(target))) as other:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        _pump(connection, other)
+
+
+def _answering(*steps: Step) -> Script:
+    """A proxy that answers with these pieces, and forwards nothing."""
+
+    def script(server: TenantServer, connection: socket.socket) -> None:
+        server.requested(connection)
+        server.play(connection, steps)
+        server.over.wait(60)
+
+    return script
+
+
+PROXIES: dict[str, Script] = {
+    "forwards": _forward,
+    "slow": _answering((b"HTTP/1.1 200 OK\r\nX: ", 1, 0.0), (b"x", 10**6, _DRIP)),
+    "long": _answering((b"HTTP/1.1 200 OK\r\n", 1, 0.0), (b"X: x\r\n", 10**6, 0.0)),
+    "refuses": _answering((b"HTTP/1.1 403 No\r\n\r\n", 1, 0.0)),
+    "waits": _answering((head(status="102 Processing"), 10**6, _DRIP)),
+    "silent": _silent,
+    "talks": _answering(
+        (b"HTTP/1.1 200 OK\r\n\r\n", 1, 0.0), (b"\x16\x03\x03\x00\x00", 10**6, 0.0)
+    ),
+}
+"""What answers to CONNECT."""
+
+
 @contextmanager
 def proxied(monkeypatch: Any, *, is_slow: bool = False) -> Iterator[None]:
     """All connections go through a proxy, which forwards them, or never ends its answer."""
-
-    def forward(server: TenantServer, connection: socket.socket) -> None:
-        target = server.requested(connection).split()[1].decode().rpartition(":")[2]
-        if is_slow:
-            server.play(connection, [(b"HTTP/1.1 200 OK\r\nX: ", 1, 0.0), (b"x", 10**6, _DRIP)])
-            return
-        with socket.create_connection(("127.0.0.1", int(target))) as other:
-            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            _pump(connection, other)
-
-    proxy = TenantServer(forward)
+    proxy = TenantServer(PROXIES["slow" if is_slow else "forwards"])
     with ExitStack() as stack, monkeypatch.context() as patch:
         stack.callback(proxy.close)
         for name in ("http_proxy", "all_proxy", "no_proxy"):

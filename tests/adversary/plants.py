@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from json.scanner import py_make_scanner
 from typing import Any
 
+import actuator.codec
 import generic.kube.client
 import generic.kube.errorinfo
 import generic.kube.informer
+import generic.library.healthchecks.builtin
 import generic.reconciler.invoker
 import generic.reconciler.status
 import generic.reconciler.stripping
 from actuator.errors import ApiError, api_error
 from generic.kube.documents import Document
 from generic.kube.patches import test
+from generic.kube.tenants import Share
+from generic.kube.transport import _Connection
 
 
 def frozen_status() -> None:
@@ -79,3 +84,28 @@ def all_namespaces() -> None:
     generic.reconciler.stripping.delete_seed_objects = (
         generic.reconciler.invoker.delete_seed_objects
     ) = delete
+
+
+def uncounted_values() -> None:
+    """The values of a tenant's answer are not counted before it is decoded."""
+    Share.grow_for = lambda *_: None
+
+
+def early_bodies() -> None:
+    """The body of a status below 200 is kept until the answer itself arrives."""
+
+    def on_body(self: Any, data: bytes) -> None:
+        self.pieces.append(data)
+        self._size = 0
+
+    _Connection.on_body = on_body
+
+
+def strings_read_again() -> None:
+    """A string without an end is read again from each of its quotes."""
+    actuator.codec._TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|([\[\]{}])', re.DOTALL)
+
+
+def long_messages() -> None:
+    """A health check searches in all of a message."""
+    generic.library.healthchecks.builtin._MOST_SHOWN = 10**9

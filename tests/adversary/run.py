@@ -6,9 +6,7 @@ What the inputs are, how each lives, and what has to hold is in tests/adversary.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -27,13 +25,13 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
 from generic.testing.seed import install_crds
-from generic.tools.packaging.chart import MALLOC
 from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
 from tests.adversary.lives import Lives
 from tests.adversary.selections import attack_selections
 from tests.adversary.subject import manager_of
+from tests.adversary.tenants import attack_tenants
 from tests.adversary.values import HANG
 from tests.soak.figures import Sampler
 from tests.soak.run import CRASHED, started
@@ -182,29 +180,10 @@ def _send_reviews(
             report.complain("review", "the end", found)
 
 
-def _ask_tenants(
-    _environment: Environment, seed: int, numbers: Sequence[int], report: Report
-) -> None:
-    """In a process of its own, whose memory is that of a pod."""
-    command = [sys.executable, "-m", "tests.adversary.tenants", str(seed)]
-    asked = subprocess.run(
-        command,
-        input=json.dumps(list(numbers)),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, **MALLOC},
-    )
-    for what, problem in json.loads(asked.stdout):
-        report.complain("tenant", what, problem)
-    report.counts["lived"] += len(numbers)
-
-
 _ATTACKS: dict[str, Callable[[Environment, int, Sequence[int], Report], None]] = {
     "kubeconfigs": _read_kubeconfigs,
     "reviews": _send_reviews,
     "predicates": attack_selections,
-    "tenants": _ask_tenants,
+    "tenants": attack_tenants,
 }
 """Families that need no manager in a process of its own."""

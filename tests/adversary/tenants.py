@@ -1,76 +1,135 @@
-"""A tenant's API server that answers anything, at any speed, and the rules for a client of it.
+"""A tenant's API server that answers anything, at any speed, and the rules for all clients of it.
 
-`answers(dice)` generates what it sends; `Target.problem` asks, and says which rule was broken.
+    python -m tests.adversary.tenants SEED [MODULE:FUNCTION]
+
+`input_of(dice)` generates a client, what its server and a proxy send, and how fast;
+`Target.problem` asks, and says which rule was broken. The functions are called first: a test
+patches a mistake into the product.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import importlib
 import json
+import logging
+import os
 import random
+import resource
+import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 
-from actuator.errors import ApiError
+from actuator.errors import ApiError, Cancelled, ShootUnreachable
 from generic.kube.client import HttpClient
+from generic.library.healthchecks.model import HealthResult
+from generic.testing.envtest import Environment
+from generic.tools.packaging.chart import MALLOC
 from tests.adversary import texts
 from tests.adversary.inputs import dice_of
-from tests.tenantside import LISTS, NODES, OK, PHASES, Script, Step, TenantServer, head, playing
+from tests.adversary.judge import Report
+from tests.tenantside import (
+    CLIENTS,
+    DISCOVERY,
+    LISTS,
+    NODES,
+    OK,
+    PHASES,
+    PROXIES,
+    Script,
+    Step,
+    TenantServer,
+    head,
+    playing,
+    slow_names,
+)
 
-__all__ = ["AT_ONCE", "Input", "Target", "input_of", "serving"]
+__all__ = ["AT_ONCE", "Input", "Target", "attack_tenants", "input_of", "serving"]
 
 AT_ONCE = 5
-_SLACK = 3.0
+SLACK = 3.0
+"""Seconds that a request may take beyond its time."""
+_FROZEN_SECONDS = 60
+"""Seconds without any answer in which one thread keeps all others waiting."""
+_NAME_SECONDS = 3.0
 _MIB = 200.0
-_MAX_TEXT = 9000
+_ADDRESS_SPACE = 6 * 2**30
+"""Bytes: what takes more is to fail here, and not on the whole machine."""
+_MAX_TEXT, _MAX_LEVELS, _MAX_REQUESTS = 9000, 205, 103
 _STATUSES = ("200 OK", "200", "201 C", "404 Not Found", "403 F", "410 G", "500 E", "503 B", "302 M")
+_EARLY = ("000", "099 No", "100 Continue", "101 S", "102 Processing", "103 Early Hints", "199 X")
 _LENGTHS = ("0", "1", "-1", "99999999999999999999", "5, 6", "x", "")
 _CHARACTERS = (b"\r\n", b"\r\n\r\n", b"\x00", b":", b" ", b"0", b"1;", b"\xff", b"{", b'"')
+_FRAGMENTS = ("[", "]", "{", "}", '{"":', '"', '""', "\\", '\\"', '"]', ",", "1", "1e9", "\u2201")
 
 
 @attrs.frozen
 class Input:
-    """An operation of the client, its seconds, and the server's script."""
+    """A client, its seconds, and what its server does; a proxy and a name if they are not usual."""
 
-    operation: str
+    client: str
     limit: float
     script: Script
-
-    def ask(self, client: HttpClient) -> Any:
-        if self.operation == "list":
-            return client.list(NODES)
-        if self.operation == "create":
-            return client.create(NODES, {"metadata": {"name": "a"}})
-        if self.operation == "patch":
-            return client.patch(NODES, "a", "", {"metadata": {}})
-        return client.get(NODES, "a")
+    proxy: str = ""
+    host: str = "127.0.0.1"
 
 
 def input_of(dice: random.Random) -> Input:
     """Slow in a known phase (one in ten), large (one in ten), or anything."""
-    operation = dice.choice(("get", "list", "list", "list", "create", "patch"))
+    client = dice.choice([*CLIENTS])
     limit = dice.choice((0.1, 0.3, 1.0))
     roll = dice.random()
     if roll < 0.1:
-        return Input(operation, limit, PHASES[dice.choice([*PHASES])])
+        return Input(client, limit, PHASES[dice.choice([*PHASES])], **_way(dice))
     if roll < 0.2:
-        steps = LISTS[dice.choice([*LISTS])]
-        return Input("list", 10.0, playing(steps))
+        return large(client, dice.choice([*LISTS]))
     answers = [_slowed(_answer(dice), dice) for _ in range(dice.choice((1, 1, 2, 5)))]
-    return Input(operation, limit, playing(*answers, closes=dice.random() < 0.5))
+    if dice.random() < 0.1:
+        answers = [*DISCOVERY, *answers]
+    script = playing(*answers, closes=dice.random() < 0.5)
+    return Input(client, limit, script, **_way(dice))
+
+
+def large(client: str, what: str) -> Input:
+    """A large answer, with the time to send it."""
+    return Input(client, 10.0, playing(LISTS[what]))
+
+
+def _way(dice: random.Random) -> dict[str, str]:
+    """How the server is reached: as usual, through a proxy, or by a name."""
+    roll = dice.random()
+    if roll < 0.1:
+        return {"proxy": dice.choice([*PROXIES])}
+    if roll < 0.15:
+        return {"host": f"{dice.randrange(10**6)}.example"}
+    return {}
+
+
+def _text(dice: random.Random) -> bytes:
+    """JSON, nearly JSON, or parts of it again and again; in UTF-8, or not."""
+    roll = dice.random()
+    if roll < 0.5:
+        text = _page(dice)
+    elif roll < 0.8:
+        text = texts.document(dice)
+    else:
+        parts = dice.choices(_FRAGMENTS, k=dice.randrange(1, 8))
+        text = "".join(part * dice.choice((1, 2, 201, 1100, 20_000)) for part in parts)
+    encoding = dice.choice(("utf-16-le", "utf-32-be")) if dice.random() < 0.05 else "utf-8"
+    return text.encode(encoding, errors="surrogatepass")
 
 
 def _answer(dice: random.Random) -> bytes:
     """An answer as one would expect it, with up to three changes."""
-    body = _page(dice) if dice.random() < 0.6 else texts.document(dice)
-    text = body.encode(errors="surrogatepass")
+    text = _text(dice)
     fields = [f"Content-Length: {len(text)}"]
     if dice.random() < 0.4:
         fields, text = ["Transfer-Encoding: chunked"], _chunked(text, dice)
@@ -84,7 +143,9 @@ def _answer(dice: random.Random) -> bytes:
         fields += [f"X-{number}: {'x' * 100}" for number in range(dice.choice((10, 2000)))]
     found = head(*fields, status=dice.choice(_STATUSES[:1] * 6 + _STATUSES)) + text
     if dice.random() < 0.1:
-        found = head(status="103 Early Hints") * dice.choice((1, 10, 5000)) + found
+        early = head(*fields[: dice.randrange(2)], status=dice.choice(_EARLY))
+        early += dice.choice((b"", text, b"2\r\n{}\r\n"))
+        found = early * dice.choice((1, 10, 5000) if len(early) < 1000 else (1, 10)) + found
     for _ in range(dice.choice((0, 0, 0, 1, 2, 3))):
         found = _changed(found, dice)
     return found
@@ -132,9 +193,9 @@ def _slowed(text: bytes, dice: random.Random) -> list[Step]:
 
 
 def _memory() -> float:
-    """Resident MiB of this process, the servers included, which make what they send as they go."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096 / 2**20
+    """MiB of this process at its peak, with the servers, which make what they send as they go."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) / 1024
 
 
 @attrs.define
@@ -148,30 +209,28 @@ class Target:
 
     def problem(self, given: Input) -> str | None:
         """The rule that this input breaks, None if it breaks none."""
-        server = TenantServer(given.script)
-        began = time.monotonic()
-        try:
-            client = server.client(seconds=given.limit)
-            found, error = given.ask(client), None
-        except ApiError as raised:
-            found, error = None, raised
-        except Exception as raised:
-            return f"it raises {type(raised).__name__}: {raised}"
-        finally:
-            server.close()
-        if (took := time.monotonic() - began) > given.limit + _SLACK:
-            return f"a request of {given.limit} s takes {took:.1f} s"
-        if error is not None:
-            return f"{len(str(error))} characters of error" if len(str(error)) > _MAX_TEXT else None
-        items = found if given.operation == "list" else [found]
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            return f"the client returns {type(found).__name__}, with {type(items[0]).__name__}"
-        return None
+        with ExitStack() as stack:
+            server, proxy = TenantServer(given.script), None
+            stack.callback(server.close)
+            if given.proxy:
+                proxy = TenantServer(PROXIES[given.proxy])
+                stack.callback(proxy.close)
+            client = server.client(given.host, given.limit, proxy)
+            outcome = _started(given.client, client, given.limit)
+            try:
+                problem = outcome.result(given.limit + SLACK)
+            except TimeoutError:
+                problem = f"{given.client}: a request of {given.limit} s goes on"
+            if len(server.requests) > _MAX_REQUESTS:
+                problem = f"{given.client}: {len(server.requests)} requests"
+        outcome.result(60.0)  # its connections are closed
+        return problem
 
     def run(self) -> None:
         """Ask as the other tenant, and look at the memory, until the end."""
-        client = self._honest.client(seconds=_SLACK)
-        while not self._over.wait(0.1):
+        client, is_over = self._honest.client(), False
+        while not is_over:
+            is_over = self._over.wait(0.1)
             try:
                 client.get(NODES, "a")
             except ApiError as error:
@@ -179,10 +238,54 @@ class Target:
             if (memory := _memory()) > self._before + _MIB:
                 self.complain(f"{self._before:.0f} MiB, then {memory:.0f} MiB")
                 self._before = memory
+        self._honest.close()
 
     def close(self) -> None:
         self._over.set()
-        self._honest.close()
+
+
+def _started(name: str, client: HttpClient, limit: float) -> Future[str | None]:
+    """The problem of a request that is sent in a thread of its own."""
+    future: Future[str | None] = Future()
+
+    def run() -> None:
+        try:
+            problem = _wrong(name, CLIENTS[name](client, limit))
+        except BaseException as error:
+            problem = _wrong(name, error)
+        future.set_result(problem)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _wrong(client: str, found: Any) -> str | None:
+    """What is wrong with a result, None if nothing is."""
+    if isinstance(found, BaseException):
+        is_left = isinstance(found, Cancelled) and client == "ctx.shoot"
+        if not (isinstance(found, ApiError) or is_left):
+            return f"{client}: raises {type(found).__name__}: {str(found)[:200]}"
+        if client == "ctx.shoot" and getattr(found, "status", 0) == 0 and not is_left:
+            return None if isinstance(found, ShootUnreachable) else f"{type(found).__name__}"
+        text = str(found)
+    else:
+        text = found.detail if isinstance(found, HealthResult) else ""
+    if len(text) > _MAX_TEXT:
+        return f"{client}: {len(text)} characters of error"
+    if isinstance(found, (BaseException, HealthResult, bytes, type(None))):
+        return None
+    items = found if client in ("list", "ctx.shoot") else [found]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return f"{client}: returns {type(found).__name__}, with {type(items[0]).__name__}"
+    return f"{client}: too many levels" if _levels(found) > _MAX_LEVELS else None
+
+
+def _levels(value: Any) -> int:
+    levels, inner = 0, [value]
+    while inner := [one for one in inner if isinstance(one, (dict, list))]:
+        levels += 1
+        inner = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+    return levels
 
 
 @contextmanager
@@ -190,27 +293,80 @@ def serving(complain: Callable[[str], None]) -> Iterator[Target]:
     """A target, beside which another tenant is served; `complain` gets the rules broken there."""
     target = Target(complain)
     thread = threading.Thread(target=target.run, daemon=True)
-    thread.start()
-    try:
-        yield target
-    finally:
-        target.close()
-        thread.join()
+    with pytest.MonkeyPatch.context() as patch, slow_names(patch, _NAME_SECONDS):
+        thread.start()
+        try:
+            yield target
+        finally:
+            target.close()
+            thread.join()
 
 
-def main(seed: int) -> None:
-    """Ask for the numbers in the standard input, and print the problems; both are JSON."""
-    problems: list[tuple[str, str]] = []
+def attack_tenants(
+    _environment: Environment | None,
+    seed: int,
+    numbers: Sequence[int | tuple[str, str]],
+    report: Report,
+    plants: Sequence[str] = (),
+    frozen_seconds: int = _FROZEN_SECONDS,
+) -> None:
+    """Ask in a process of its own, whose memory is that of a pod; a pair is for `large`."""
+    command = [sys.executable, "-m", "tests.adversary.tenants", str(seed), *plants]
+    asked = subprocess.run(
+        command,
+        input=json.dumps([frozen_seconds, *numbers]),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **MALLOC},
+    )
+    for line in asked.stdout.splitlines():
+        report.complain("tenant", *json.loads(line))
+    if asked.returncode:
+        report.complain("tenant", "all inputs", f"the process ended: {asked.stderr[:3000]}")
+    report.counts["lived"] += len(numbers)
 
-    def ask(number: int) -> None:
-        if found := target.problem(input_of(dice_of(seed, "tenants", number))):
-            problems.append((f"--only {number}", found))
 
-    complain = lambda text: problems.append(("all inputs", text))
+def main(seed: int, *plants: str) -> None:
+    """Ask for the numbers in the standard input, and print each problem; both are JSON."""
+    frozen_seconds, *numbers = json.load(sys.stdin)
+    for module, _, function in (plant.partition(":") for plant in plants):
+        getattr(importlib.import_module(module), function)()
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    logging.disable()  # standard error has the stack of what keeps the interpreter
+    lock = threading.Lock()
+    _warm_up()
+
+    def say(what: str, problem: str) -> None:
+        with lock:
+            print(json.dumps([what, problem]), flush=True)
+
+    def ask(number: int | list[str]) -> None:
+        if isinstance(number, list):
+            given = large(*number)
+        else:
+            given = input_of(dice_of(seed, "tenants", number))
+        if found := target.problem(given):
+            say(f"--only {number}", found)
+        with lock:  # no thread of Python may run if another one keeps the interpreter
+            faulthandler.dump_traceback_later(frozen_seconds, exit=True)
+
+    faulthandler.dump_traceback_later(frozen_seconds, exit=True)
+    complain = lambda text: say("all inputs", text)
     with serving(complain) as target, ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(ask, json.load(sys.stdin)))
-    json.dump(problems, sys.stdout)
+        list(pool.map(ask, numbers))
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _warm_up() -> None:
+    """Import what the first use of a proxy imports: it is no memory of an answer."""
+    proxy, server = TenantServer(PROXIES["forwards"]), TenantServer(playing([(OK, 1, 0.0)]))
+    for name in CLIENTS:
+        _started(name, server.client(proxy=proxy), 5.0).result()
+    proxy.close()
+    server.close()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -13,7 +13,7 @@ import pytest
 from generic.controller.predicates import all_of, contained
 from generic.testing.drill.names import Names
 from generic.testing.envtest import Environment
-from tests.adversary import texts
+from tests.adversary import tenants, texts
 from tests.adversary.inputs import MARK, dice_of, input_of
 from tests.adversary.judge import Report, leaks, problems_of
 from tests.adversary.run import FAMILIES, attack
@@ -26,6 +26,8 @@ PATIENCE = 60.0
 """Seconds to wait for anything, beside the other tests: their load breaks no rule."""
 PLANTED_PATIENCE = 8.0
 """Seconds to wait for what a planted mistake may prevent."""
+PLANTS = "tests.adversary.plants:"
+FROZEN_SECONDS = 4
 SETTLE_SECONDS = 5.0
 """Seconds for threads to end: no input that meets a planted mistake hangs."""
 
@@ -100,7 +102,7 @@ def chosen(family, wanted, count):
 def test_an_old_mistake_is_caught(ground, tmp_path, monkeypatch, plant, family, wanted, rules):
     monkeypatch.setattr("tests.adversary.lives.PATIENCE", PLANTED_PATIENCE)
     numbers = chosen(family, wanted, 5)
-    plants = [f"tests.adversary.plants:{plant}"]
+    plants = [PLANTS + plant]
     report = attack(
         ground, 1, family, numbers, tmp_path, print, plants=plants, settle=SETTLE_SECONDS
     )
@@ -155,6 +157,22 @@ def test_a_mistake_in_reading_answers_is_caught(
         monkeypatch.setattr(f"tests.adversary.answers.{limit}", 2.0)
     report = attack(ground, 3, "answers", range(16), tmp_path, print)
     assert rules <= report.problems.keys()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("plant", "client", "what", "problem"),
+    [
+        ("uncounted_values", "list", "8 MB of objects", "MiB, then"),
+        ("early_bodies", "get", "bodies of no answer", "MiB, then"),
+        ("strings_read_again", "create", "a string without an end", "Timeout"),
+        ("long_messages", "health check", "a long message", "Timeout"),
+    ],
+)
+def test_a_mistake_about_tenants_servers_is_caught(plant, client, what, problem):
+    report, asked = Report(), [(client, what)] * 5
+    tenants.attack_tenants(None, 1, asked, report, [PLANTS + plant], FROZEN_SECONDS)
+    assert problem in str(report.problems["tenant"])
 
 
 def test_the_same_seed_makes_the_same_inputs():
