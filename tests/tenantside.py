@@ -363,7 +363,7 @@ def _checked(client: HttpClient, seconds: float) -> Any:
 def _called(client: HttpClient, seconds: float) -> Any:
     """`ctx.shoot` of an actuator, in a call that has so many seconds."""
     call = Call(Operation.RECONCILE, client, SystemClock(), lambda: None, seconds)
-    return ShootClient(client, call, "shoot--a--b").list(NODES)
+    return ShootClient(client, call, "shoot--a--b", threading.Semaphore()).list(NODES)
 
 
 CLIENTS: dict[str, Callable[[HttpClient, float], Any]] = {

@@ -10,6 +10,7 @@ import binascii
 import os
 import threading
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ class Remote:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[bytes, HttpClient]] = {}
         self._garden: HttpClient | None = None
+        self.patience = threading.Semaphore()
+        """Held by each request to a shoot that may take long."""
+
+    def shared_by(self, workers: int) -> "Remote":
+        """Return these clients for a controller, half of whose workers may wait long for shoots."""
+        twin = copy(self)
+        twin.patience = threading.Semaphore(max(1, workers // 2))
+        return twin
 
     def garden(self) -> HttpClient:
         """Return the client for the garden, whose kubeconfig is read again when it changes.

@@ -196,7 +196,7 @@ class Wiring:
             abandoned=self.abandoned,
             timers=self.timers,
             gate=self._gate,
-            remote=self._remote,
+            remote=self._remote.shared_by(registration.workers),
             processing_after=1.0 if self._options.processing_status == "slow" else None,
             force_delete_budget=budget,
             escalations=registration.escalations,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from math import inf
+from threading import Semaphore
 from typing import TYPE_CHECKING, TypeVar
 
 from actuator.errors import (
@@ -33,7 +34,8 @@ T = TypeVar("T")
 ABANDONED_AFTER = 10.0
 """Seconds within which a cancelled or expired call must return before it is abandoned."""
 _SHOOT_SECONDS, _FORCED_SECONDS = 60.0, 5.0
-"""Maximum seconds of all requests of one call to its shoot, and of those of a force deletion."""
+"""Maximum seconds of all requests of one call to its shoot, and of those of a force deletion. The
+latter are also those of one request while many workers wait for other shoots."""
 _LEAST_SECONDS = 0.1
 _REMEDY = "check that the shoot is not hibernated and that its API server runs"
 
@@ -53,15 +55,18 @@ class FencedClient(DelegatingClient):
 class ShootClient(FencedClient):
     """A FencedClient whose errors name the shoot; a force deletion waits for one answer at most.
 
-    The time of all requests is limited, so that a slow shoot does not hold a worker of all tenants.
+    The time of all requests is limited, so that a slow shoot does not hold a worker of all tenants,
+    and slow shoots, in which requests hold the `patience` of a controller, do not hold all workers.
     """
 
-    def __init__(self, inner: HttpClient, call: Call, shoot: str) -> None:
+    def __init__(self, inner: HttpClient, call: Call, shoot: str, patience: Semaphore) -> None:
         self._forced = call.operation is Operation.FORCE_DELETE
         self._left = _FORCED_SECONDS if self._forced else _SHOOT_SECONDS
-        super().__init__(call.limited(inner, lambda: self._left), call.check)
+        self._most = 0.0
+        super().__init__(call.limited(inner, lambda: min(self._left, self._most)), call.check)
         self._clock = call.clock
         self._shoot = shoot
+        self._patience = patience
         self._problem = ""
 
     def _around(self, request: Callable[[], T]) -> T:
@@ -70,6 +75,8 @@ class ShootClient(FencedClient):
             slow = f"shoot {self._shoot}: its API server takes too long for one call; {_REMEDY}"
             raise ShootUnreachable(self._problem or slow)
         began = self._clock.monotonic()
+        is_patient = self._patience.acquire(blocking=False)
+        self._most = _SHOOT_SECONDS if is_patient else _FORCED_SECONDS
         try:
             return super()._around(request)
         except Unavailable as error:
@@ -80,6 +87,8 @@ class ShootClient(FencedClient):
             raise ShootUnreachable(self._problem) from error
         finally:
             self._left -= self._clock.monotonic() - began
+            if is_patient:
+                self._patience.release()
 
 
 class Call:

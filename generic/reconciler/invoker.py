@@ -275,8 +275,9 @@ class ActuatorCall(Call):
                 f"{self._invoker.kind.name} {request} has no namespace, so it belongs to no shoot; "
                 "use ctx.shoot only for objects in the namespace of a shoot"
             )
-        client = self._invoker.remote.shoot(request.namespace)
-        return ShootClient(client, self, request.namespace)
+        remote = self._invoker.remote
+        client = remote.shoot(request.namespace)
+        return ShootClient(client, self, request.namespace, remote.patience)
 
     @cached_property
     def garden(self) -> Client:

@@ -77,7 +77,7 @@ def test_every_use_without_the_lease_raises(use):
 def test_clients_of_other_servers_raise_once_the_call_is_cancelled(tmp_path, method):
     client, used = connect(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")), call()
     clients = [
-        ShootClient(client, used, "shoot--a--b"),
+        ShootClient(client, used, "shoot--a--b", threading.Semaphore()),
         FencedClient(used.limited(client), used.check),
         used.limited(client),
     ]

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -172,9 +173,29 @@ def call(operation=Operation.RECONCILE):
     return Call(operation, None, SystemClock(), lambda: None, 60.0)
 
 
+def shoot_client(server, patience=None):
+    return ShootClient(server.client(), call(), "shoot--a--b", patience or threading.Semaphore())
+
+
+def test_only_some_requests_wait_long_for_slow_shoots(start, monkeypatch):
+    monkeypatch.setattr(calls, "_SHOOT_SECONDS", 1.5)
+    monkeypatch.setattr(calls, "_FORCED_SECONDS", 0.3)
+    server, patience = TenantServer(PHASES["body"]), threading.Semaphore(2)
+
+    def waits(_number):
+        client = shoot_client(server, patience)
+        return seconds(lambda: client.get(NODES, "a"))[0]
+
+    with ThreadPoolExecutor(6) as pool:
+        took = sorted(pool.map(waits, range(6)))
+    assert took[3] < 1.5 <= took[4]
+    assert shoot_client(start([(OK, 1, 0.5)]), patience).get(NODES, "a")
+    server.close()
+
+
 def test_the_requests_of_a_call_to_its_shoot_share_their_time(start, monkeypatch):
     monkeypatch.setattr(calls, "_SHOOT_SECONDS", 0.6)
-    client = ShootClient(start([(OK, 1, 0.25)]).client(), call(), "shoot--a--b")
+    client = shoot_client(start([(OK, 1, 0.25)]))
     began = time.monotonic()
 
     def many():
@@ -190,7 +211,7 @@ def test_the_requests_of_a_call_to_its_shoot_share_their_time(start, monkeypatch
 
 def test_a_refused_answer_is_the_shoots_error_with_its_limit_and_its_remedy(start):
     answer = whole(b"[" + b"{}," * 999_999 + b"{}]", items=True)
-    client = ShootClient(start(answer).client(), call(), "shoot--a--b")
+    client = shoot_client(start(answer))
     with pytest.raises(ShootUnreachable) as caught:
         client.list(NODES)
     text = "shoot shoot--a--b: GET nodes: the answer needs more than 64 MiB of memory"
