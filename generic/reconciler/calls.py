@@ -34,8 +34,8 @@ T = TypeVar("T")
 ABANDONED_AFTER = 10.0
 """Seconds within which a cancelled or expired call must return before it is abandoned."""
 _SHOOT_SECONDS, _FORCED_SECONDS = 60.0, 5.0
-"""Maximum seconds of all requests of one call to its shoot, and of those of a force deletion. The
-latter are also those of one request while many workers wait for other shoots."""
+"""Maximum seconds of all requests of one call to its shoot, and of those of a force deletion, or
+of one request while other workers wait for shoots."""
 _LEAST_SECONDS = 0.1
 _REMEDY = "check that the shoot is not hibernated and that its API server runs"
 
@@ -55,8 +55,8 @@ class FencedClient(DelegatingClient):
 class ShootClient(FencedClient):
     """A FencedClient whose errors name the shoot; a force deletion waits for one answer at most.
 
-    The time of all requests is limited, so that a slow shoot does not hold a worker of all tenants,
-    and slow shoots, in which requests hold the `patience` of a controller, do not hold all workers.
+    Their time is limited, so that slow shoots do not hold the workers of all tenants: it is long
+    only for requests that can hold the `patience` of their controller.
     """
 
     def __init__(self, inner: HttpClient, call: Call, shoot: str, patience: Semaphore) -> None:
@@ -76,7 +76,7 @@ class ShootClient(FencedClient):
             raise ShootUnreachable(self._problem or slow)
         began = self._clock.monotonic()
         is_patient = self._patience.acquire(blocking=False)
-        self._most = _SHOOT_SECONDS if is_patient else _FORCED_SECONDS
+        self._most = inf if is_patient else _FORCED_SECONDS
         try:
             return super()._around(request)
         except Unavailable as error:

@@ -261,7 +261,7 @@ def test_slow_shoots_of_one_tenant_do_not_keep_the_workers_from_another(
     honest.create(builders.cluster(honest.namespace))
     honest.create(infrastructure(honest.namespace, seed.namespace))
     eventually(honest.is_ready)
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 15.0  # 80 s if all workers waited
     slow.close()
     fast.close()
 
