@@ -174,8 +174,7 @@ class HttpClient:
         for _ in range(MOST_PAGES) if share else count():
             body = asked.send("GET", path_of(resource, namespace), query=query)
             page = self._object(body, resource, share)
-            kind = page.get("kind")
-            kind = kind.removesuffix("List") if isinstance(kind, str) else ""
+            kind = found.removesuffix("List") if isinstance(found := page.get("kind"), str) else ""
             typed = {"apiVersion": resource.api_version, "kind": kind}
             meta = page.get("metadata") or {}
             items: _Objects = page.get("items") or []

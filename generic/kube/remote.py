@@ -36,8 +36,7 @@ class Remote:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[bytes, HttpClient]] = {}
         self._garden: HttpClient | None = None
-        self.patience = threading.Semaphore()
-        """Held by each request to a shoot that may take long."""
+        self.patience = threading.Semaphore()  # held by each request to a shoot that may take long
 
     def shared_by(self, workers: int) -> "Remote":
         """Return these clients for a controller, half of whose workers may wait long for shoots."""
