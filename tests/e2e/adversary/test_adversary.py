@@ -163,7 +163,7 @@ def test_a_mistake_in_reading_answers_is_caught(
 @pytest.mark.parametrize(
     ("plant", "client", "what", "problem"),
     [
-        ("uncounted_values", "list", "8 MB of objects", "MiB, then"),
+        ("uncounted_values", "get", "8 MB of objects", "MiB, then"),
         ("early_bodies", "get", "bodies of no answer", "MiB, then"),
         ("strings_read_again", "create", "a string without an end", "Timeout"),
         ("long_messages", "health check", "a long message", "Timeout"),
