@@ -118,7 +118,7 @@ def test_a_predicate_that_rejects_deletions_hides_neither_a_failing_nor_a_forced
         eventually(seed.is_ready)
         seed.delete()
         eventually(lambda: seed.last_operation() == ("Delete", "Error"))
-        assert samples(manager, "actuator_terminating_objects")["failing"] == 1
+        eventually(lambda: samples(manager, "actuator_terminating_objects")["failing"] == 1)
         seed.update_cluster(cluster(seed.namespace, force="true"))
         eventually(seed.is_gone)
         assert script.operations()[-1] == "force_delete"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -163,8 +164,8 @@ def test_a_mistake_in_reading_answers_is_caught(
 @pytest.mark.parametrize(
     ("plant", "client", "what", "problem"),
     [
-        ("uncounted_values", "get", "8 MB of objects", "MiB, then"),
-        ("early_bodies", "get", "bodies of no answer", "MiB, then"),
+        ("uncounted_values", "get", "8 MB of objects", "MiB, then|Timeout"),
+        ("early_bodies", "get", "bodies of no answer", "MiB, then|Timeout"),
         ("strings_read_again", "create", "a string without an end", "Timeout"),
         ("long_messages", "health check", "a long message", "Timeout"),
     ],
@@ -172,7 +173,7 @@ def test_a_mistake_in_reading_answers_is_caught(
 def test_a_mistake_about_tenants_servers_is_caught(plant, client, what, problem):
     report, asked = Report(), [(client, what)] * 5
     tenants.attack_tenants(None, 1, asked, report, [PLANTS + plant], FROZEN_SECONDS)
-    assert problem in str(report.problems["tenant"])
+    assert re.search(problem, str(report.problems["tenant"])), "on a busy machine it freezes first"
 
 
 def test_the_same_seed_makes_the_same_inputs():
