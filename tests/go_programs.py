@@ -4,7 +4,6 @@ cache takes longer than a test may.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from generic.library.programs.cache import Progress
@@ -39,5 +38,4 @@ PROGRAMS = (build_reader, build_mysql_simulator, build_registry)
 
 def _build_own(program: str, folder: Path, progress: Progress) -> Path:
     """Build the program in the folder's main.go."""
-    name = f"{folder.name}-{hashlib.sha256((folder / 'main.go').read_bytes()).hexdigest()[:8]}"
-    return cached_programs(GoModule(name, folder, {program: "."}), progress) / program
+    return cached_programs(GoModule(folder.name, folder, {program: "."}), progress) / program

@@ -16,8 +16,9 @@ WORKFLOWS = sorted(GITHUB.glob("workflows/*.y*ml"))
 BY_HAND = {
     "generic/testing/envtest/assets/etcd",
     "generic/testing/envtest/assets/kubernetes",
+    "generic/testing/landscape/assets/gardener",
 }
-"""Go modules with replacements that have to fit the version."""
+"""Go modules with replacements or requirements that have to fit the version."""
 SIGNS = {"contents": "read", "id-token": "write", "attestations": "write"}
 
 

@@ -37,7 +37,7 @@ class GoModule:
     name: str
     """Readable prefix of the folder's name in the cache; with the version, if there is one."""
     folder: Path
-    """The folder of go.mod and go.sum."""
+    """The folder of go.mod and go.sum, and of the module's own sources, if it has any."""
     programs: Mapping[str, str]
     """Maps the file name of each program to the package it is built from."""
     linker_flags: Sequence[str] = ("-s", "-w")
@@ -60,6 +60,7 @@ class GoModule:
                 sorted(self.programs.items()),
                 list(self.linker_flags),
                 *self.tags,
+                *(path.read_text() for path in sorted(self.folder.rglob("*.go"))),
                 platform.system(),
                 platform.machine(),
             )

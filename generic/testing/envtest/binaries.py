@@ -47,8 +47,6 @@ def kubernetes_module() -> GoModule:
     """Return the module of API server and controller manager, at the version of their go.mod."""
     folder = ASSETS / "kubernetes"
     version = required_version(folder, "k8s.io/kubernetes")
-    major, minor, _ = version.removeprefix("v").split(".", 2)
-    told = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return GoModule(
         f"kubernetes-{version}",
         folder,
@@ -56,8 +54,15 @@ def kubernetes_module() -> GoModule:
             name: f"k8s.io/kubernetes/cmd/{name}"
             for name in ("kube-apiserver", "kube-controller-manager")
         },
-        ("-s", "-w", *(f"-X {VERSION_PACKAGE}.{name}={value}" for name, value in told.items())),
+        version_flags(version),
     )
+
+
+def version_flags(version: str) -> tuple[str, ...]:
+    """Return linker flags for a program that reports its version as Kubernetes' programs do."""
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    told = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return ("-s", "-w", *(f"-X {VERSION_PACKAGE}.{name}={value}" for name, value in told.items()))
 
 
 def _given() -> dict[str, Path]:

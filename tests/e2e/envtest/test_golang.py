@@ -106,6 +106,15 @@ def test_another_go_mod_is_another_program(
     assert cached_programs(module, print) != first
 
 
+def test_another_source_of_the_module_is_another_program(
+    module: GoModule, cache: Path, scripted_go: Callable[[str, float], Path]
+) -> None:
+    scripted_go("1.99.1", 0)
+    first = cached_programs(module, print)
+    (module.folder / "main.go").write_text("package main\n\nfunc main() {}\n")
+    assert cached_programs(module, print) != first
+
+
 def test_two_that_ask_at_once_build_once(
     module: GoModule, cache: Path, scripted_go: Callable[[str, float], Path], python: list[str]
 ) -> None:
