@@ -20,6 +20,7 @@ __all__ = ["Clusters"]
 
 class Clusters:
     """Lends a cluster to each Environment that starts; it is nobody else's until that stops.
+    One with flags of its own has a cluster of its own.
 
     What the last one left is still in it: CRDs, namespaces that are ending, events. But no
     ManagedResource: the simulated resource managers of all drills in a cluster serve each one.
@@ -34,14 +35,16 @@ class Clusters:
         start, stop = Environment.start, Environment.stop
 
         def borrow(environment: Environment) -> None:
-            if environment._running is None and self._free:
+            plain = environment._running is None and not environment._flags
+            if plain and self._free:
                 environment._running = self._free.pop()
                 signal_all(environment._running, signal.SIGCONT)
             else:
                 start(environment)
 
         def give_back(environment: Environment) -> None:
-            if environment._running is not None and is_well(environment):
+            started = environment._running is not None and not environment._flags
+            if started and is_well(environment):
                 signal_all(environment._running, signal.SIGSTOP)
                 self._free.append(environment._running)
                 environment._running = None
@@ -60,7 +63,7 @@ class Clusters:
 
 def signal_all(running: Any, number: signal.Signals) -> None:
     """Send a signal to its servers: etcd runs whenever one that asks it does."""
-    servers = list(running.processes.values())
+    servers = list(running.processes._started.values())
     for process in servers if number is signal.SIGCONT else reversed(servers):
         process.send_signal(number)
 

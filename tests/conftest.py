@@ -222,6 +222,24 @@ def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def processes_of() -> Callable[[Path], list[int]]:
+    """List the living processes that work in a directory or name it among their arguments."""
+
+    def find(directory: Path) -> list[int]:
+        return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if uses(entry, directory)]
+
+    def uses(entry: Path, directory: Path) -> bool:
+        try:
+            arguments = (entry / "cmdline").read_bytes()  # empty for zombies
+            inside = str((entry / "cwd").readlink()).startswith(str(directory))
+        except OSError:
+            return False
+        return inside or str(directory).encode() in arguments
+
+    return find
+
+
+@pytest.fixture
 def script() -> Script:
     """An actuator that does nothing until it is told."""
     return Script()

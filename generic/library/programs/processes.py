@@ -1,6 +1,6 @@
 """Child processes that end with this one, even if it is killed.
 
-Not here: the commands (environment.py, golang.py).
+Not here: the commands (environment.py, golang.py, the modules of landscape).
 
 Why not PR_SET_PDEATHSIG: it fires when the *thread* that forked ends, it does not reach
 grandchildren, and only Linux has it. A process group with a leader that watches a pipe
@@ -11,13 +11,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from generic.library.programs.errors import EnvtestError
 
 REAPER = Path(__file__).with_name("reaper.py")
+
+# The only environment variables that named processes inherit: their share of CPU and memory.
+GO_SETTINGS = ("GOGC", "GOMAXPROCS", "GOMEMLIMIT")
+STOP_SECONDS = 5.0
+POLL_SECONDS = 0.05
 
 Process = subprocess.Popen[bytes]
 _TAIL_LINES = 15
@@ -47,9 +53,10 @@ class ProcessGroup:
         command: Sequence[str | Path],
         output: int | IO[bytes],
         environ: Mapping[str, str],
+        cwd: Path | None = None,
         **identity: Any,
     ) -> Process:
-        """Start a command in the directory; its standard output and error go to `output`.
+        """Start a command in `cwd` (the directory); its output and errors go to `output`.
 
         `identity` has arguments of Popen: user, group, extra_groups.
         """
@@ -59,7 +66,7 @@ class ProcessGroup:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=self.directory,
+                cwd=cwd or self.directory,
                 env=environ,
                 process_group=self._reaper.pid,
                 **identity,
@@ -82,6 +89,93 @@ class ProcessGroup:
         with self._reaper.stdout as output:
             output.read()  # reads only the end, when the reaper's child ends too
         shutil.rmtree(self.directory, ignore_errors=True)  # if the reaper was killed
+
+
+class Processes:
+    """Processes of one group by name, each with a log file; a name has at most one process.
+
+    Names may be started and stopped from several threads, each name from one at a time.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._group = ProcessGroup(directory)
+        self._started: dict[str, Process] = {}
+        self.logs.mkdir()
+
+    @property
+    def directory(self) -> Path:
+        """The folder of all files of the processes; `close` removes it."""
+        return self._group.directory
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the log files, which a restarted process continues."""
+        return self.directory / "logs"
+
+    def log(self, name: str) -> Path:
+        """Return the log file of a process."""
+        return self.logs / f"{name}.log"
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Process:
+        """Start a command in `cwd`, by default the directory. Raises EnvtestError.
+
+        It inherits none of this process's environment except GO_SETTINGS; `environ` adds to it.
+        """
+        if self.is_running(name):
+            raise EnvtestError(f"{name} is running already")
+        variables = {key: os.environ[key] for key in GO_SETTINGS if key in os.environ}
+        variables |= {"HOME": str(self.directory), "PATH": os.defpath, **(environ or {})}
+        with self.log(name).open("ab") as output:
+            process = self._group.start(command, output, variables, cwd)
+        self._started[name] = process
+        return process
+
+    def is_running(self, name: str) -> bool:
+        """Return whether the process was started and has not ended."""
+        process = self._started.get(name)
+        return process is not None and process.poll() is None
+
+    def alive(self) -> list[str]:
+        """Return the names of the running processes."""
+        return [name for name in list(self._started) if self.is_running(name)]
+
+    def stop(self, name: str) -> None:
+        """Stop a process, with SIGKILL after STOP_SECONDS. If it is down, do nothing."""
+        if self.is_running(name):
+            stop(self._started[name], STOP_SECONDS)
+
+    def kill(self, name: str) -> None:
+        """Kill a process, like a crash. If it is down, do nothing."""
+        if self.is_running(name):
+            kill(self._started[name])
+
+    def wait_until(self, name: str, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until the process is ready. Raises EnvtestError if it ends, or takes too long."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            status = self._started[name].poll()
+            if status is not None:
+                raise self._failure(name, f"ended with status {status}")
+            if time.monotonic() > deadline:
+                raise self._failure(name, f"was not ready within {seconds:.0f} s")
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        """Kill all processes and remove the directory. A second call does nothing."""
+        self._group.close()
+
+    def _failure(self, name: str, what: str) -> EnvtestError:
+        """Copy the logs to a folder that outlives the directory; return the error naming it."""
+        kept = Path(f"{self.directory}-logs")
+        shutil.copytree(self.logs, kept, dirs_exist_ok=True)
+        said = tail(self.log(name))
+        return EnvtestError(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
 
 
 def stop(process: subprocess.Popen[Any], grace: float) -> None:

@@ -45,17 +45,21 @@ def etcd_module() -> GoModule:
 
 def kubernetes_module() -> GoModule:
     """Return the module of API server and controller manager, at the version of their go.mod."""
-    folder = ASSETS / "kubernetes"
-    version = required_version(folder, "k8s.io/kubernetes")
+    version = kubernetes_version()
     return GoModule(
         f"kubernetes-{version}",
-        folder,
+        ASSETS / "kubernetes",
         {
             name: f"k8s.io/kubernetes/cmd/{name}"
             for name in ("kube-apiserver", "kube-controller-manager")
         },
         version_flags(version),
     )
+
+
+def kubernetes_version() -> str:
+    """Return the version of Kubernetes that go.mod pins, such as "v1.36.3"."""
+    return required_version(ASSETS / "kubernetes", "k8s.io/kubernetes")
 
 
 def version_flags(version: str) -> tuple[str, ...]:

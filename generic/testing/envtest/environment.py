@@ -7,29 +7,25 @@ deletion, ServiceAccounts and the root CA.
 Not here: command lines and credentials (servers.py), the source of the programs (binaries.py).
 """
 
-import os
-import shutil
 import socket
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from attrs import field, frozen
+from attrs import frozen
 
 from actuator.errors import ApiError
 from generic.kube.client import HttpClient
 from generic.library.programs.cache import Progress
 from generic.library.programs.errors import EnvtestError
-from generic.library.programs.processes import Process, ProcessGroup, kill, stop, tail
+from generic.library.programs.processes import Processes
 from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import Binaries, find_binaries
 from generic.testing.envtest.servers import (
     CONTROLLER_MANAGER,
     ETCD_CLIENTS,
-    GO_SETTINGS,
     HOST,
     Server,
     apiserver_command,
@@ -41,8 +37,6 @@ from generic.testing.envtest.servers import (
 
 ETCD_SECONDS = 60.0
 APISERVER_SECONDS = 180.0
-STOP_SECONDS = 5.0
-POLL_SECONDS = 0.05
 
 
 def silent(_line: str) -> None:
@@ -57,9 +51,8 @@ class _Running:
     """
 
     binaries: Binaries
-    group: ProcessGroup
+    processes: Processes
     port: socket.socket
-    processes: dict[str, Process] = field(factory=dict)
 
 
 class Environment(Access):
@@ -71,10 +64,16 @@ class Environment(Access):
     `start()` raises EnvtestError, whose text has the end of the log and the folder of the kept
     logs, or the ways to install a program. While it does not run, everything but `start()` and
     `stop()` raises EnvtestError.
+
+    `flags` are more command line flags of a program, by its name; they come last, so they replace
+    a flag that has one value and extend one that is a list. Relative paths are in `directory`.
     """
 
-    def __init__(self, progress: Progress = silent) -> None:
+    def __init__(
+        self, progress: Progress = silent, flags: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         self._progress = progress
+        self._flags = flags or {}
         self._running: _Running | None = None
 
     def __enter__(self) -> Self:
@@ -92,17 +91,16 @@ class Environment(Access):
     @property
     def directory(self) -> Path:
         """The folder of all its files; `stop` removes it."""
-        return self._started.group.directory
+        return self._started.processes.directory
 
     def start(self) -> None:
         """Build the programs if needed, start the processes and wait for the API server."""
         if self._running is not None:
             raise EnvtestError("the environment is running already")
         binaries = find_binaries(self._progress)
-        group = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-envtest-")))
-        self._running = _Running(binaries, group, reserve_port())
+        processes = Processes(Path(tempfile.mkdtemp(prefix="actuator-envtest-")))
+        self._running = _Running(binaries, processes, reserve_port())
         try:
-            self.logs.mkdir()
             self._run(Server.ETCD, etcd_command(binaries))
             write_credentials(self)
             self._await_etcd()
@@ -120,20 +118,16 @@ class Environment(Access):
         """
         running, self._running = self._running, None
         if running is not None:
-            for process in running.processes.values():
-                kill(process)
-            running.group.close()
+            running.processes.close()
             running.port.close()
 
     def stop_apiserver(self) -> None:
         """Stop the API server gracefully: it refuses new requests and ends the watches."""
-        if self._is_running(Server.APISERVER):
-            stop(self._started.processes[Server.APISERVER], STOP_SECONDS)
+        self._started.processes.stop(Server.APISERVER)
 
     def kill(self, server: Server) -> None:
         """Kill the server, like a crash. If it is down, do nothing."""
-        if self._is_running(server):
-            kill(self._started.processes[server])
+        self._started.processes.kill(server)
 
     def restart(self, server: Server) -> None:
         """Start the server if it is down, and wait until the API server is ready; objects are kept.
@@ -142,17 +136,18 @@ class Environment(Access):
         servers are not changed. Raises EnvtestError.
         """
         running = self._started
-        if not self._is_running(Server.ETCD):
+        if not running.processes.is_running(Server.ETCD):
             clients = self.directory / ETCD_CLIENTS
             clients.unlink(missing_ok=True)  # a killed etcd does not remove it
             self._run(Server.ETCD, etcd_command(running.binaries))
             self._await_etcd()
-        if server is Server.APISERVER and not self._is_running(server):
+        if server is Server.APISERVER and not running.processes.is_running(server):
             port = running.port.getsockname()[1]
             self._run(server, apiserver_command(running.binaries, port))
-        if server is Server.APISERVER or self._is_running(Server.APISERVER):
+        if server is Server.APISERVER or running.processes.is_running(Server.APISERVER):
             client = self.connect()  # once for all looks
-            self._await(Server.APISERVER, APISERVER_SECONDS, partial(_is_ready, client))
+            ready = partial(_is_ready, client)
+            running.processes.wait_until(Server.APISERVER, ready, APISERVER_SECONDS)
 
     @property
     def _started(self) -> _Running:
@@ -160,38 +155,12 @@ class Environment(Access):
             raise EnvtestError("the environment is not running")
         return self._running
 
-    def _is_running(self, name: str) -> bool:
-        process = self._started.processes.get(name)
-        return process is not None and process.poll() is None
-
     def _run(self, name: str, command: list[str]) -> None:
-        chosen = {key: os.environ[key] for key in GO_SETTINGS if key in os.environ}
-        environ = {"HOME": str(self.directory), "PATH": os.defpath, **chosen}
-        with self._log(name).open("ab") as log:
-            self._started.processes[name] = self._started.group.start(command, log, environ)
+        self._started.processes.start(name, [*command, *self._flags.get(name, ())])
 
     def _await_etcd(self) -> None:
-        self._await(Server.ETCD, ETCD_SECONDS, (self.directory / ETCD_CLIENTS).is_socket)
-
-    def _await(self, name: str, seconds: float, ready: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + seconds
-        while not ready():
-            status = self._started.processes[name].poll()
-            if status is not None:
-                raise self._failure(name, f"ended with status {status}")
-            if time.monotonic() > deadline:
-                raise self._failure(name, f"was not ready within {seconds:.0f} s")
-            time.sleep(POLL_SECONDS)
-
-    def _failure(self, name: str, what: str) -> EnvtestError:
-        """Copy the logs to a folder that outlives the environment; return the error naming it."""
-        kept = Path(f"{self.directory}-logs")
-        shutil.copytree(self.logs, kept, dirs_exist_ok=True)
-        said = tail(self._log(name))
-        return EnvtestError(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
-
-    def _log(self, name: str) -> Path:
-        return self.logs / f"{name}.log"
+        ready = (self.directory / ETCD_CLIENTS).is_socket
+        self._started.processes.wait_until(Server.ETCD, ready, ETCD_SECONDS)
 
 
 def _is_ready(client: HttpClient) -> bool:

@@ -14,8 +14,6 @@ from pathlib import Path
 from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import Binaries
 
-# The only environment variables that the programs inherit: their share of CPU and memory.
-GO_SETTINGS = ("GOGC", "GOMAXPROCS", "GOMEMLIMIT")
 HOST = "127.0.0.1"
 # File names of sockets. etcd insists on the form host:port.
 ETCD_CLIENTS = "clients:1"

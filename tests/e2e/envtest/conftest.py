@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from generic.library.programs.processes import ProcessGroup
+from generic.library.programs.processes import Processes, ProcessGroup
 from generic.testing.envtest import find_binaries
 
 NOBODY = 65534
@@ -39,24 +39,6 @@ def using_assets(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def processes_of() -> Callable[[Path], list[int]]:
-    """List the living processes that work in a directory or name it among their arguments."""
-
-    def find(directory: Path) -> list[int]:
-        return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if uses(entry, directory)]
-
-    def uses(entry: Path, directory: Path) -> bool:
-        try:
-            arguments = (entry / "cmdline").read_bytes()  # empty for zombies
-            inside = str((entry / "cwd").readlink()).startswith(str(directory))
-        except OSError:
-            return False
-        return inside or str(directory).encode() in arguments
-
-    return find
-
-
-@pytest.fixture
 def wait_until() -> Callable[[Callable[[], bool], float], None]:
     """Wait for something to become true, for so many seconds at most."""
 
@@ -73,6 +55,14 @@ def wait_until() -> Callable[[Callable[[], bool], float], None]:
 def group() -> Iterator[ProcessGroup]:
     """A process group with an empty directory, both ended with the test."""
     made = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-test-")))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def named() -> Iterator[Processes]:
+    """Named processes in an empty directory, ended with the test."""
+    made = Processes(Path(tempfile.mkdtemp(prefix="actuator-test-")))
     yield made
     made.close()
 

@@ -14,9 +14,10 @@ import pytest
 from actuator import Resource
 from actuator.errors import ApiError, NotFound, Unavailable
 from generic.kube.client import connect
+from generic.library.programs import processes
 from generic.testing.envtest import Access, Environment, EnvtestError
-from generic.testing.envtest import environment as running
-from generic.testing.envtest.servers import Server
+from generic.testing.envtest.servers import CONTROLLER_MANAGER, Server
+from generic.testing.polling import eventually
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 COLLECTED = 180.0
@@ -106,7 +107,7 @@ def test_objects_and_address_outlive_the_api_server(own: Environment, crash: boo
 def test_the_api_server_stops_soon_although_a_watch_is_open(
     own: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "STOP_SECONDS", 60.0)  # it is not killed before it is done
+    monkeypatch.setattr(processes, "STOP_SECONDS", 60.0)  # it is not killed before it is done
     own.request("POST", CONFIG_MAPS, config_map("watched"))  # else the watch says nothing
     watch = ["curl", "-sN", "--cacert", str(own.ca_file), "-H", "@-"]
     with subprocess.Popen(
@@ -226,3 +227,20 @@ def test_an_ordinary_user_can_run_it(
     user, owner = map(int, users.split())
     assert user == owner != 0
     assert not Path(directory).exists()
+
+
+def test_more_flags_of_a_program_replace_one_value_and_extend_a_list() -> None:
+    flags = {
+        Server.APISERVER: ["--service-cluster-ip-range=10.77.0.0/24"],
+        CONTROLLER_MANAGER: ["--controllers=deployment-controller"],
+    }
+    with Environment(flags=flags) as environment:
+        service = "/api/v1/namespaces/default/services/kubernetes"
+        eventually(lambda: json.loads(environment.request("GET", service)))
+        address = json.loads(environment.request("GET", service))["spec"]["clusterIP"]
+        log = environment.logs / f"{CONTROLLER_MANAGER}.log"
+        eventually(lambda: 'disabled" controller="replicaset-controller"' in log.read_text())
+        text = log.read_text()
+    for name in ("deployment-controller", "garbage-collector-controller"):
+        assert f'disabled" controller="{name}"' not in text
+    assert address == "10.77.0.1"

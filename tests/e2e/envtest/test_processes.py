@@ -1,6 +1,7 @@
 """Children end with their parent, however it ends."""
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from generic.library.programs.errors import EnvtestError
-from generic.library.programs.processes import ProcessGroup, stop
+from generic.library.programs.processes import Processes, ProcessGroup, stop
 
 PARENT = """
 import os, subprocess, sys, tempfile, time
@@ -96,3 +97,54 @@ def test_stopping_is_bounded(group: ProcessGroup) -> None:
 def test_a_program_that_cannot_run_is_one_clear_error(group: ProcessGroup) -> None:
     with pytest.raises(EnvtestError, match="cannot run /nowhere/etcd"):
         group.start(["/nowhere/etcd"], subprocess.DEVNULL, os.environ)
+
+
+def test_a_named_process_inherits_its_share_of_the_machine_and_nothing_else(
+    named: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOGC", "321")
+    monkeypatch.setenv("KUBECONFIG", "not theirs")
+    named.start("env", ["env"], {"OWN": "1"}).wait(60)
+    lines = set(named.log("env").read_text().splitlines())
+    assert lines == {"GOGC=321", f"HOME={named.directory}", f"PATH={os.defpath}", "OWN=1"} | go()
+
+
+def go() -> set[str]:
+    return {f"{key}={os.environ[key]}" for key in ("GOMAXPROCS", "GOMEMLIMIT") if key in os.environ}
+
+
+def test_a_name_has_one_process_which_can_be_started_again(named: Processes) -> None:
+    named.start("sleep", ["sleep", "60"])
+    with pytest.raises(EnvtestError, match="sleep is running already"):
+        named.start("sleep", ["sleep", "60"])
+    named.stop("sleep")
+    assert named.alive() == []
+    named.start("sleep", ["sleep", "60"])
+    named.kill("sleep")
+    named.kill("sleep")
+    assert not named.is_running("sleep")
+
+
+def test_a_process_that_ends_instead_of_becoming_ready_is_explained_by_its_log(
+    named: Processes,
+) -> None:
+    named.start("broken", ["sh", "-c", "echo no config; exit 3"])
+    with pytest.raises(EnvtestError, match=r"broken ended with status 3; .*\nno config$") as caught:
+        named.wait_until("broken", lambda: False, 60)
+    kept = Path(f"{named.directory}-logs")
+    assert str(kept) in str(caught.value)
+    named.close()
+    assert (kept / "broken.log").read_text() == "no config\n"
+    shutil.rmtree(kept)
+
+
+def test_a_process_that_does_not_become_ready_in_time_is_an_error(named: Processes) -> None:
+    named.start("slow", ["sleep", "60"])
+    with pytest.raises(EnvtestError, match="slow was not ready within 0 s"):
+        named.wait_until("slow", lambda: False, 0.1)
+    shutil.rmtree(f"{named.directory}-logs")
+
+
+def test_a_working_directory_of_its_own(named: Processes, tmp_path: Path) -> None:
+    named.start("pwd", ["pwd"], cwd=tmp_path).wait(60)
+    assert named.log("pwd").read_text() == f"{tmp_path}\n"
