@@ -1,5 +1,7 @@
-"""A real Gardener on this machine, without containers.
+"""A real Gardener on the embedded cluster, without containers: garden, seed, and real shoots.
 
-Here: programs.py (Gardener's components as one binary), clusters.py (the clusters under garden and
-seed), processes.py (named child processes) and garden.py (the garden).
+`router` and `services` lead Services to local ports; `kubelet` runs pods as processes, by the table
+of `images`, with the volumes of `volumes`.
+
+Not here: simulated components for fast tests (`garden`, `resourcemanager`, `machinecontroller`).
 """
