@@ -17,10 +17,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
+.PHONY: help drill test test-landscape check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded cluster; ARGS="--shoots 3"
 	@$(BIN)/actuator drill $(ARGS)
@@ -29,6 +29,10 @@ drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded clust
 test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null & $(BIN)/python -m hack.prepare && wait
 	@$(BIN)/python -m pytest -n 8 --dist worksteal $(ARGS)
+
+test-landscape: $(STAMP) ## run the tests on a real Gardener, alone on the machine; ARGS="-k garden"
+	@$(BIN)/python -m hack.prepare landscape
+	@$(BIN)/python -m pytest tests/landscape $(ARGS)
 
 check: lint types layers test-pure ## lint, types, layers, pure tests: the pre-commit hook
 

@@ -2,7 +2,8 @@
 
 The embedded cluster's programs, helm, promtool and the programs of `tests/go_programs.py`
 from their Go modules; PostgreSQL and MariaDB from the packages of the machine's distribution.
-Existing programs are skipped.
+Existing programs are skipped. With the argument `landscape`: the programs of the tests on a real
+Gardener instead.
 """
 
 import sys
@@ -14,6 +15,7 @@ from extensions.externaldatabase.servers import ServerError
 from generic.library.charts import find_helm
 from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.binaries import find_binaries
+from generic.testing.landscape.programs import find_gardener
 from hack.observe.programs import find_program
 from tests.go_programs import PROGRAMS
 
@@ -25,6 +27,9 @@ def main() -> None:
     try:
         find_binaries(_say)
         find_helm(_say)
+        if sys.argv[1:] == ["landscape"]:
+            find_gardener(_say)
+            return
         find_program("promtool", _say)
         for build in PROGRAMS:
             build(_say)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parents[1]
-LEVELS = ("unit", "api", "e2e")
+LEVELS = ("unit", "api", "e2e", "landscape")
 FOLDERS = ("actuator", "generic", "extensions", "hack", "tests")
 MAX_LINES = 40
 LONG = {

@@ -1,0 +1,179 @@
+"""A garden is a real one: Gardener's own programs reconcile, default and refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from harness import eventually
+
+from actuator import Resource
+from actuator.errors import ApiError, NotFound
+from generic.kube.clusters import NAMESPACES
+from generic.library.programs.processes import Processes
+from generic.testing.envtest.binaries import kubernetes_version
+from generic.testing.landscape.garden import SHOOTS, running_garden
+from generic.testing.landscape.gardenobjects import CORE, cloud_profile, credentials, project
+from generic.testing.landscape.programs import find_gardener, gardener_version
+
+VERSION = kubernetes_version().removeprefix("v")
+PROJECTS = Resource(CORE, "projects", namespaced=False)
+CLOUD_PROFILES = Resource(CORE, "cloudprofiles", namespaced=False)
+PROFILE = {
+    "machineImages": [
+        {
+            "name": "local-os",
+            "versions": [{"version": "1.0.0", "cri": [{"name": "containerd"}]}],
+        }
+    ],
+    "machineTypes": [{"name": "small", "cpu": "2", "gpu": "0", "memory": "8Gi"}],
+    "regions": [{"name": "here", "zones": [{"name": "here-1"}]}],
+}
+REGISTERED = {
+    "Infrastructure": "local",
+    "ControlPlane": "local",
+    "Worker": "local",
+    "Network": "local-net",
+    "OperatingSystemConfig": "local-os",
+}
+"""Without them gardener-apiserver accepts no Shoot."""
+
+
+@pytest.fixture(scope="module")
+def offered(garden):
+    """All that lets a user create Shoots; no seed runs them."""
+    resources = [{"kind": kind, "type": type} for kind, type in REGISTERED.items()]
+    registration = {
+        "apiVersion": CORE,
+        "kind": "ControllerRegistration",
+        "metadata": {"name": "local"},
+        "spec": {"resources": resources},
+    }
+    garden.apply([registration])
+    garden.apply([project("dev"), cloud_profile("local", [VERSION], PROFILE)])
+    eventually(lambda: garden.client.get(NAMESPACES, "garden-dev"))
+    garden.apply(credentials("garden-dev", "local", {"token": "none"}))
+
+
+def shoot(**spec):
+    worker = {
+        "name": "pool",
+        "machine": {"type": "small", "image": {"name": "local-os", "version": "1.0.0"}},
+        "minimum": 1,
+        "maximum": 2,
+    }
+    return {
+        "apiVersion": CORE,
+        "kind": "Shoot",
+        "metadata": {"name": "mine", "namespace": "garden-dev"},
+        "spec": {
+            "credentialsBindingName": "account",
+            "cloudProfile": {"kind": "CloudProfile", "name": "local"},
+            "region": "here",
+            "networking": {"type": "local-net", "nodes": "10.250.0.0/16"},
+            "kubernetes": {"version": VERSION},
+            "provider": {"type": "local", "workers": [worker]},
+            **spec,
+        },
+    }
+
+
+def test_gardener_serves_its_apis_in_the_version_that_go_mod_pins(garden):
+    assert garden.client.list(SHOOTS) == []
+    served = json.loads(garden.client.send("GET", "/apis"))["groups"]
+    assert {"core.gardener.cloud", "operations.gardener.cloud"} <= {one["name"] for one in served}
+    asked = [find_gardener(print), "gardener-apiserver", "--version"]
+    answer = subprocess.run(asked, capture_output=True, check=True, text=True, timeout=60)
+    assert answer.stdout.split()[-1] == gardener_version()
+
+
+def test_a_project_becomes_ready_and_gets_its_namespace(garden):
+    garden.apply([project("reconciled")])
+    eventually(lambda: garden.client.get(PROJECTS, "reconciled")["status"]["phase"] == "Ready")
+    labels = garden.client.get(NAMESPACES, "garden-reconciled")["metadata"]["labels"]
+    assert labels["project.gardener.cloud/name"] == "reconciled"
+
+
+def test_a_deleted_project_takes_its_namespace_with_it(garden):
+    garden.apply([project("leaving")])
+    eventually(lambda: garden.client.get(PROJECTS, "leaving")["status"]["phase"] == "Ready")
+    confirmed = {"confirmation.gardener.cloud/deletion": "true"}
+    garden.client.patch(PROJECTS, "leaving", "", {"metadata": {"annotations": confirmed}})
+    garden.client.delete(PROJECTS, "leaving")
+    eventually(lambda: is_gone(garden, PROJECTS, "leaving"), 60)
+    assert is_gone(garden, NAMESPACES, "garden-leaving")
+
+
+def is_gone(garden, resource, name):
+    try:
+        garden.client.get(resource, name)
+    except NotFound:
+        return True
+    return False
+
+
+@pytest.mark.usefixtures("offered")
+def test_a_cloud_profile_is_stored_with_gardeners_defaults(garden):
+    (version,) = garden.client.get(CLOUD_PROFILES, "local")["spec"]["kubernetes"]["versions"]
+    assert version["version"] == VERSION
+    (image,) = garden.client.get(CLOUD_PROFILES, "local")["spec"]["machineImages"]
+    assert image["updateStrategy"] == "major"
+
+
+@pytest.mark.usefixtures("offered")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"region": "elsewhere"}, 'spec.region: Unsupported value: "elsewhere"'),
+        ({"kubernetes": {"version": "1.2.3"}}, "spec.kubernetes.version"),
+        ({"networking": {"type": "local-net", "nodes": "x"}}, "spec.networking.nodes"),
+    ],
+)
+def test_an_invalid_shoot_is_refused_in_gardeners_words(garden, change, said):
+    with pytest.raises(ApiError) as caught:
+        garden.client.create(SHOOTS, shoot(**change))
+    assert said in str(caught.value)
+
+
+@pytest.mark.usefixtures("offered")
+def test_the_scheduler_reports_why_a_valid_shoot_has_no_seed(garden):
+    garden.client.create(SHOOTS, shoot())
+    looking = "mine", "garden-dev"
+    operation = eventually(lambda: garden.client.get(SHOOTS, *looking)["status"]["lastOperation"])
+    assert (operation["type"], operation["state"]) == ("Create", "Pending")
+    assert operation["description"].startswith("Failed to schedule Shoot: ")
+    confirmed = {"confirmation.gardener.cloud/deletion": "true"}
+    garden.client.patch(SHOOTS, *looking, {"metadata": {"annotations": confirmed}})
+    garden.client.delete(SHOOTS, *looking)
+
+
+def test_files_with_credentials_are_the_users_alone(garden):
+    folders = garden.processes.directory, garden.cluster.directory
+    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o700", "0o700"]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    private = [path for path in files if is_credential(path)]
+    assert len(private) >= 8
+    assert [path for path in private if path.stat().st_mode & 0o077] == []
+
+
+def is_credential(path):
+    if path.suffix == ".log" or path.stat().st_size > 100_000:
+        return False
+    names = ("PRIVATE KEY", "client-key-data", "system:masters", "token:")
+    return any(name in path.read_text(errors="replace") for name in names)
+
+
+def test_a_second_garden_runs_beside_and_leaves_nothing(garden, processes_of):
+    with closing(Processes(Path(tempfile.mkdtemp(prefix="actuator-landscape-")))) as processes:
+        with running_garden(processes, print) as second:
+            folders = processes.directory, second.cluster.directory
+            assert second.client.list(SHOOTS) == []
+            assert len(processes.alive()) == 3
+        assert processes.alive() == []
+    assert garden.client.list(SHOOTS) == []
+    assert [processes_of(folder) for folder in folders] == [[], []]
+    assert not any(folder.exists() for folder in folders)
