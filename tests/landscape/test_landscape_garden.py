@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tempfile
 from contextlib import closing
@@ -14,6 +15,7 @@ from harness import eventually
 from actuator import Resource
 from actuator.errors import ApiError, NotFound
 from generic.kube.clusters import NAMESPACES
+from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
 from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape.garden import SHOOTS, running_garden
@@ -177,3 +179,21 @@ def test_a_second_garden_runs_beside_and_leaves_nothing(garden, processes_of):
     assert garden.client.list(SHOOTS) == []
     assert [processes_of(folder) for folder in folders] == [[], []]
     assert not any(folder.exists() for folder in folders)
+
+
+def test_a_program_that_ends_is_named_with_the_end_of_its_log(tmp_path, monkeypatch, processes_of):
+    program = tmp_path / "gardener"
+    program.write_text("#!/bin/sh\necho no such flag\nexit 1\n")
+    program.chmod(0o700)
+    monkeypatch.setattr("generic.testing.landscape.garden.find_gardener", lambda _: program)
+    folder = Path(tempfile.mkdtemp(prefix="actuator-landscape-"))
+    with (
+        closing(Processes(folder)) as processes,
+        pytest.raises(EnvtestError) as caught,
+        running_garden(processes, print),
+    ):
+        pass
+    assert str(caught.value).startswith("gardener-apiserver ended with status 1; logs are in ")
+    assert str(caught.value).endswith("\nno such flag")
+    assert processes_of(folder) == []
+    shutil.rmtree(f"{folder}-logs")

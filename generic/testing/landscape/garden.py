@@ -46,6 +46,7 @@ from generic.testing.landscape.router import Router
 CONTROLLER_MANAGER = "gardener-controller-manager"
 SCHEDULER = "gardener-scheduler"
 SHOOTS = Resource(CORE, "shoots")
+API_SERVICES = Resource("apiregistration.k8s.io/v1", "apiservices", namespaced=False)
 START_SECONDS = 180.0
 """Maximum time for each program to become ready."""
 HEALTH_SECONDS = 2.0
@@ -132,7 +133,7 @@ def _start_apiserver(garden: Garden, program: Path, port: int) -> None:
     ready = partial(_answers, f"https://{HOST}:{port}/readyz", trusted)
     garden.processes.wait_until(APISERVER, ready, START_SECONDS)
     garden.apply(api_registration(certificate))
-    garden.processes.wait_until(APISERVER, partial(_lists_shoots, garden.client), START_SECONDS)
+    garden.processes.wait_until(APISERVER, partial(_serves, garden.client), START_SECONDS)
 
 
 def _save_credentials(directory: Path, authority: Authority) -> list[str]:
@@ -191,9 +192,16 @@ def _answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
         return False
 
 
-def _lists_shoots(client: HttpClient) -> bool:
+def _serves(client: HttpClient) -> bool:
+    """Return whether Shoots can be listed and the cluster knows all of Gardener's APIs."""
     try:
         client.list(SHOOTS)
+        found = client.list(API_SERVICES)
     except ApiError:
         return False
-    return True
+    return all(_is_available(registered) for registered in found)
+
+
+def _is_available(registered: Raw) -> bool:
+    conditions = registered.get("status", {}).get("conditions", ())
+    return ("Available", "True") in [(one["type"], one["status"]) for one in conditions]
