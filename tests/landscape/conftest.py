@@ -8,9 +8,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from garden_objects import PROFILE, VERSION, registration
+from harness import eventually
 
+from generic.kube.clusters import NAMESPACES
 from generic.library.programs.processes import Processes
 from generic.testing.landscape.garden import Garden, running_garden
+from generic.testing.landscape.gardenobjects import cloud_profile, credentials, project
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +24,12 @@ def garden() -> Iterator[Garden]:
         running_garden(processes, print) as running,
     ):
         yield running
+
+
+@pytest.fixture(scope="session")
+def offered(garden: Garden) -> None:
+    """All that lets a user create Shoots; no seed runs them."""
+    garden.apply([registration()])
+    garden.apply([project("dev"), cloud_profile("local", [VERSION], PROFILE)])
+    eventually(lambda: garden.client.get(NAMESPACES, "garden-dev"))
+    garden.apply(credentials("garden-dev", "local", {"token": "none"}))

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from garden_objects import VERSION, shoot
 from harness import eventually
 
 from actuator import Resource
@@ -17,71 +18,12 @@ from actuator.errors import ApiError, NotFound
 from generic.kube.clusters import NAMESPACES
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
-from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape.garden import SHOOTS, running_garden
-from generic.testing.landscape.gardenobjects import CORE, cloud_profile, credentials, project
+from generic.testing.landscape.gardenobjects import CORE, project
 from generic.testing.landscape.programs import find_gardener, gardener_version
 
-VERSION = kubernetes_version().removeprefix("v")
 PROJECTS = Resource(CORE, "projects", namespaced=False)
 CLOUD_PROFILES = Resource(CORE, "cloudprofiles", namespaced=False)
-PROFILE = {
-    "machineImages": [
-        {
-            "name": "local-os",
-            "versions": [{"version": "1.0.0", "cri": [{"name": "containerd"}]}],
-        }
-    ],
-    "machineTypes": [{"name": "small", "cpu": "2", "gpu": "0", "memory": "8Gi"}],
-    "regions": [{"name": "here", "zones": [{"name": "here-1"}]}],
-}
-REGISTERED = {
-    "Infrastructure": "local",
-    "ControlPlane": "local",
-    "Worker": "local",
-    "Network": "local-net",
-    "OperatingSystemConfig": "local-os",
-}
-"""Without them gardener-apiserver accepts no Shoot."""
-
-
-@pytest.fixture(scope="module")
-def offered(garden):
-    """All that lets a user create Shoots; no seed runs them."""
-    resources = [{"kind": kind, "type": type} for kind, type in REGISTERED.items()]
-    registration = {
-        "apiVersion": CORE,
-        "kind": "ControllerRegistration",
-        "metadata": {"name": "local"},
-        "spec": {"resources": resources},
-    }
-    garden.apply([registration])
-    garden.apply([project("dev"), cloud_profile("local", [VERSION], PROFILE)])
-    eventually(lambda: garden.client.get(NAMESPACES, "garden-dev"))
-    garden.apply(credentials("garden-dev", "local", {"token": "none"}))
-
-
-def shoot(**spec):
-    worker = {
-        "name": "pool",
-        "machine": {"type": "small", "image": {"name": "local-os", "version": "1.0.0"}},
-        "minimum": 1,
-        "maximum": 2,
-    }
-    return {
-        "apiVersion": CORE,
-        "kind": "Shoot",
-        "metadata": {"name": "mine", "namespace": "garden-dev"},
-        "spec": {
-            "credentialsBindingName": "account",
-            "cloudProfile": {"kind": "CloudProfile", "name": "local"},
-            "region": "here",
-            "networking": {"type": "local-net", "nodes": "10.250.0.0/16"},
-            "kubernetes": {"version": VERSION},
-            "provider": {"type": "local", "workers": [worker]},
-            **spec,
-        },
-    }
 
 
 def test_gardener_serves_its_apis_in_the_version_that_go_mod_pins(garden):
