@@ -116,7 +116,7 @@ def test_a_second_garden_runs_beside_and_leaves_nothing(garden, processes_of):
         with running_garden(processes, print) as second:
             folders = processes.directory, second.cluster.directory
             assert second.client.list(SHOOTS) == []
-            assert len(processes.alive()) == 3
+            assert len(processes.alive()) == 4
         assert processes.alive() == []
     assert garden.client.list(SHOOTS) == []
     assert [processes_of(folder) for folder in folders] == [[], []]

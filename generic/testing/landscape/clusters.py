@@ -53,9 +53,9 @@ SEED = ClusterPlan(
 
 
 def landscape_cluster(
-    plan: ClusterPlan, directory: Path, router: Path, progress: Progress
+    plan: ClusterPlan, directory: Path, router: Path, progress: Progress, more: Sequence[str] = ()
 ) -> Environment:
-    """Return a cluster that is not started yet.
+    """Return a cluster that is not started yet; `more` are flags of its API server.
 
     Its API server reaches Services through the HTTP CONNECT proxy at the Unix socket `router`. New
     certificates and its configuration are written into `directory`, which must be private and stay
@@ -81,6 +81,7 @@ def landscape_cluster(
         f"--proxy-client-cert-file={certificate}",
         f"--proxy-client-key-file={key}",
         "--allow-privileged=true",
+        *more,
     ]
     controller_manager = [
         f"--controllers={','.join(plan.controllers)}",

@@ -1,13 +1,14 @@
-"""The garden: gardener-apiserver, gardener-controller-manager and gardener-scheduler in a cluster.
+"""The garden: gardener-apiserver, controller manager, scheduler and admission controller.
 
-Real: these programs, their admission plugins, defaults and validation, and the cluster's etcd, in
-which gardener-apiserver has the prefix /registry-gardener. Its API is aggregated into the
-cluster's, so `kubectl` works as with any garden. Faked: the way from the cluster to
-gardener-apiserver (the router leads its Service to a local port), the objects that an operator
-creates (gardenobjects.py), and the permissions of the three programs, which are in system:masters.
-Health and metrics of two of them answer any local user; they have no credential in Gardener.
+Real: these programs, their admission, defaults and validation, and the cluster's etcd, in which
+gardener-apiserver has the prefix /registry-gardener. Its API is aggregated into the cluster's, so
+`kubectl` works as with any garden. Programs, gardenlets and users have only their permissions
+(permissions.py, admission.py). Faked: the way to two of the programs (the router leads their
+Services to local ports), and the operator, whose objects we create (gardenobjects.py).
+Any local user can read health and metrics of three programs and call the webhooks, which give no
+access by themselves.
 
-Not here: gardenlet and seeds (seed.py), and the admission controller.
+Not here: gardenlet and seeds (seed.py).
 """
 
 import json
@@ -30,33 +31,39 @@ from generic.testing.envtest.certificates import Authority, new_private_key, sav
 from generic.testing.envtest.environment import Environment
 from generic.testing.envtest.servers import HOST, free_port, reserve_port
 from generic.testing.garden import resource_of_manifest
-from generic.testing.landscape.clusters import GARDEN, landscape_cluster
+from generic.testing.landscape.admission import (
+    ADMISSION_ADDRESS,
+    ADMISSION_HOST,
+    admission_registration,
+    authorization_flags,
+)
+from generic.testing.landscape.clusters import GARDEN as GARDEN_PLAN
+from generic.testing.landscape.clusters import landscape_cluster
 from generic.testing.landscape.gardenobjects import (
+    ADMISSION_CONTROLLER,
     APISERVER,
     APISERVER_ADDRESS,
     APISERVER_NAMESPACE,
+    CONTROLLERS,
     CORE,
+    GARDEN,
     ISSUER,
     api_registration,
     bootstrap,
+    controller_configuration,
 )
+from generic.testing.landscape.permissions import permissions
 from generic.testing.landscape.programs import find_gardener, gardener_version
 from generic.testing.landscape.router import Router
 
-CONTROLLER_MANAGER = "gardener-controller-manager"
-SCHEDULER = "gardener-scheduler"
 SHOOTS = Resource(CORE, "shoots")
 API_SERVICES = Resource("apiregistration.k8s.io/v1", "apiservices", namespaced=False)
 START_SECONDS = 180.0
 """Maximum time for each program to become ready."""
 HEALTH_SECONDS = 2.0
-_CONTROLLER_MANAGER = {
-    "apiVersion": "controllermanager.config.gardener.cloud/v1alpha1",
-    "kind": "ControllerManagerConfiguration",
-}
-_SCHEDULER = {
-    "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
-    "kind": "SchedulerConfiguration",
+_SERVICES = {
+    APISERVER_ADDRESS: (APISERVER_NAMESPACE, APISERVER),
+    ADMISSION_ADDRESS: (GARDEN, ADMISSION_CONTROLLER),
 }
 
 
@@ -72,6 +79,13 @@ class Garden:
     """The folder of the garden's credentials and configuration."""
     client: HttpClient
     """The administrator's client."""
+    authority: Authority
+    """Signs the serving certificates of Gardener's programs."""
+
+    def seed_kubeconfig(self, seed: str) -> Path:
+        """Write a new kubeconfig for the gardenlet of a seed, as the SeedAuthorizer expects it."""
+        user, group = f"gardener.cloud:system:seed:{seed}", "gardener.cloud:system:seeds"
+        return self.cluster.user_kubeconfig(user, [group])
 
     def apply(self, manifests: Iterable[Raw]) -> None:
         """Create or update objects as the operator. Raises ApiError."""
@@ -89,28 +103,35 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Garden]
     program = find_gardener(progress)
     directory = processes.directory / "garden"
     directory.mkdir(mode=0o700)
-    router = Router({APISERVER_ADDRESS: (APISERVER_NAMESPACE, APISERVER)}.get)
+    router = Router(_SERVICES.get)
+    authority = Authority.new("gardener")
+    ca = authority.key_pair.certificate
     with ExitStack() as stack:
         socket = directory / "router"
         router.start(socket)
         stack.callback(router.stop)
-        planned = landscape_cluster(GARDEN, directory / "cluster", socket, progress)
+        proxy = router.proxy_url(GARDEN)
+        flags = authorization_flags(directory, proxy, ca)
+        planned = landscape_cluster(GARDEN_PLAN, directory / "cluster", socket, progress, flags)
         cluster = stack.enter_context(planned)
-        garden = Garden(cluster, processes, directory, connect(cluster.kubeconfig))
-        for name in (APISERVER, CONTROLLER_MANAGER, SCHEDULER):
+        garden = Garden(cluster, processes, directory, connect(cluster.kubeconfig), authority)
+        for name in (APISERVER, *CONTROLLERS):
             stack.callback(processes.kill, name)
+        garden.apply(permissions(APISERVER_NAMESPACE))
         port = stack.enter_context(closing(reserve_port())).getsockname()[1]
         router.set(APISERVER_NAMESPACE, APISERVER, port)
-        _start_apiserver(garden, program, port)
+        _start_apiserver(garden, program, port, proxy)
         garden.apply(bootstrap(gardener_version()))
-        _start_controllers(garden, program)
+        webhooks = free_port()
+        router.set(GARDEN, ADMISSION_CONTROLLER, webhooks)
+        _start_controllers(garden, program, _serving(garden, webhooks))
+        garden.apply(admission_registration(ca))
         yield garden
 
 
-def _start_apiserver(garden: Garden, program: Path, port: int) -> None:
+def _start_apiserver(garden: Garden, program: Path, port: int, proxy: str) -> None:
     """Start gardener-apiserver and register its APIs."""
-    authority = Authority.new("gardener")
-    files = _save_credentials(garden.directory, authority)
+    files = _save_credentials(garden)
     kubeconfig = _kubeconfig(garden, APISERVER)
     command: list[str | Path] = [
         program,
@@ -127,8 +148,9 @@ def _start_apiserver(garden: Garden, program: Path, port: int) -> None:
         f"--workload-identity-token-issuer={ISSUER}",
         "--log-format=text",
     ]
-    garden.processes.start(APISERVER, command, cwd=garden.cluster.directory)
-    certificate = authority.key_pair.certificate
+    environ = {"HTTPS_PROXY": proxy}  # it calls the webhooks for its own objects
+    garden.processes.start(APISERVER, command, environ, garden.cluster.directory)
+    certificate = garden.authority.key_pair.certificate
     trusted = ssl.create_default_context(cadata=certificate.decode())
     ready = partial(_answers, f"https://{HOST}:{port}/readyz", trusted)
     garden.processes.wait_until(APISERVER, ready, START_SECONDS)
@@ -136,12 +158,12 @@ def _start_apiserver(garden: Garden, program: Path, port: int) -> None:
     garden.processes.wait_until(APISERVER, partial(_serves, garden.client), START_SECONDS)
 
 
-def _save_credentials(directory: Path, authority: Authority) -> list[str]:
+def _save_credentials(garden: Garden) -> list[str]:
     """Write the serving certificate and the signing key; return the flags that name them."""
-    certificate, key = directory / "serving.crt", directory / "serving.key"
-    signing = directory / "workload-identity.key"
+    names = "serving.crt", "serving.key", "workload-identity.key"
+    certificate, key, signing = (garden.directory / name for name in names)
     hosts = [f"{APISERVER}.{APISERVER_NAMESPACE}.svc", HOST]
-    authority.serving(hosts).save(certificate, key)
+    garden.authority.serving(hosts).save(certificate, key)
     save_private(signing, new_private_key())
     return [
         f"--tls-cert-file={certificate}",
@@ -150,36 +172,37 @@ def _save_credentials(directory: Path, authority: Authority) -> list[str]:
     ]
 
 
-def _start_controllers(garden: Garden, program: Path) -> None:
-    """Start controller manager and scheduler; they become ready at the same time."""
-    configurations = {
-        CONTROLLER_MANAGER: (_CONTROLLER_MANAGER, "gardenClientConnection"),
-        SCHEDULER: (_SCHEDULER, "clientConnection"),
-    }
+def _start_controllers(garden: Garden, program: Path, webhooks: Raw) -> None:
+    """Start the controllers, which become ready at the same time."""
     health = {}
-    for name, (base, connection) in configurations.items():
+    for name in CONTROLLERS:
         health[name] = free_port()
-        configuration = base | {
-            connection: {"kubeconfig": str(_kubeconfig(garden, name)), "qps": 100, "burst": 130},
-            "leaderElection": {"leaderElect": False},
-            "logLevel": "info",
-            "logFormat": "text",
-            "server": {
-                "healthProbes": {"bindAddress": HOST, "port": health[name]},
-                "metrics": {"bindAddress": HOST, "port": free_port()},
-            },
+        server: Raw = {
+            "healthProbes": {"bindAddress": HOST, "port": health[name]},
+            "metrics": {"bindAddress": HOST, "port": free_port()},
         }
+        if name == ADMISSION_CONTROLLER:
+            server["webhooks"] = webhooks
+        kubeconfig = _kubeconfig(garden, name)
         file = garden.directory / f"{name}.json"
-        file.write_text(json.dumps(configuration))
+        file.write_text(json.dumps(controller_configuration(name, kubeconfig, server)))
         garden.processes.start(name, [program, name, f"--config={file}"])
     for name, port in health.items():
         ready = partial(_answers, f"http://{HOST}:{port}/readyz")
         garden.processes.wait_until(name, ready, START_SECONDS)
 
 
+def _serving(garden: Garden, port: int) -> Raw:
+    """Write the serving certificate of the webhooks; return their configuration."""
+    directory = garden.directory / "webhooks"
+    directory.mkdir()
+    pair = garden.authority.serving([ADMISSION_HOST])
+    pair.save(directory / "tls.crt", directory / "tls.key")
+    return {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(directory)}}
+
+
 def _kubeconfig(garden: Garden, name: str) -> Path:
-    user = f"system:serviceaccount:{APISERVER_NAMESPACE}:{name}"
-    return garden.cluster.user_kubeconfig(user, ["system:masters"])
+    return garden.cluster.user_kubeconfig(f"system:serviceaccount:{APISERVER_NAMESPACE}:{name}")
 
 
 def _answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:

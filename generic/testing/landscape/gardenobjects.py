@@ -1,16 +1,19 @@
 """Objects of a garden, as data: those of its operator, and the first ones of a user.
 
-Real Gardener: gardener-operator or a chart creates the operator's objects; here we do, and only
-those that the components need. Not here: the ClusterRoles for members of Projects, so users of
-this garden work as its administrator.
+The configurations of its controllers are here too.
 
-Not here: the processes of the garden (garden.py), and anything of a seed or a cloud.
+Real Gardener: gardener-operator or a chart creates the operator's objects; here we do, and only
+those that the components need.
+
+Not here: permissions (permissions.py), webhooks (admission.py), the processes of the garden
+(garden.py), and anything of a seed or a cloud.
 """
 
 import base64
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from actuator.meta import Raw
 
@@ -20,9 +23,18 @@ GARDEN = "garden"
 """The namespace of the operator."""
 CORE = "core.gardener.cloud/v1beta1"
 APISERVER = "gardener-apiserver"
+ADMISSION_CONTROLLER = "gardener-admission-controller"
+CONTROLLERS = {
+    ADMISSION_CONTROLLER: ("AdmissionController", "gardenClientConnection"),
+    "gardener-controller-manager": ("ControllerManager", "gardenClientConnection"),
+    "gardener-scheduler": ("Scheduler", "clientConnection"),
+}
+"""The kind of each controller's configuration, and its field for the connection to the garden."""
 APISERVER_NAMESPACE = "kube-system"
 APISERVER_ADDRESS = "10.9.0.10"
 """The address of gardener-apiserver's Service, chosen so that the router knows it."""
+ROLE = "gardener.cloud/role"
+"""The label that says what a namespace or a Secret is for."""
 ISSUER = "https://issuer.landscape.invalid"
 """The issuer of workload identity tokens; no server answers there."""
 _API_VERSIONS = {
@@ -32,7 +44,6 @@ _API_VERSIONS = {
     "seedmanagement.gardener.cloud": ("v1alpha1",),
 }
 _PROJECT = "project.gardener.cloud/name"
-_ROLE = "gardener.cloud/role"
 
 
 def api_registration(ca: bytes) -> list[Raw]:
@@ -42,10 +53,9 @@ def api_registration(ca: bytes) -> list[Raw]:
     one the aggregation layer does not try.
     """
     meta = {"name": APISERVER, "namespace": APISERVER_NAMESPACE}
-    service = {"clusterIP": APISERVER_ADDRESS, "ports": [{"port": 443, "targetPort": 8443}]}
     labels = {"kubernetes.io/service-name": APISERVER}
     return [
-        _object("v1", "Service", meta, spec=service),
+        service(APISERVER, APISERVER_NAMESPACE, APISERVER_ADDRESS),
         _object(
             "discovery.k8s.io/v1",
             "EndpointSlice",
@@ -78,15 +88,30 @@ def bootstrap(version: str) -> list[Raw]:
             {"name": "gardener-info", "namespace": public},
             data={"gardenerAPIServer": info},
         ),
-        secret(GARDEN, "global-monitoring", login, {_ROLE: "global-monitoring"}),
+        secret(GARDEN, "global-monitoring", login, {ROLE: "global-monitoring"}),
         project(GARDEN, GARDEN),
     ]
 
 
-def project(name: str, namespace: str = "") -> Raw:
-    """Return a Project; Gardener creates its namespace, `garden-NAME` by default."""
-    owner = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": ADMINISTRATOR}
-    spec = {"namespace": namespace or f"garden-{name}", "owner": owner}
+def controller_configuration(name: str, kubeconfig: Path, server: Raw) -> Raw:
+    """Return the configuration; a controller that serves webhooks elects no leader."""
+    kind, connection = CONTROLLERS[name]
+    elects: Raw = {} if "webhooks" in server else {"leaderElection": {"leaderElect": False}}
+    return {
+        "apiVersion": f"{kind.lower()}.config.gardener.cloud/v1alpha1",
+        "kind": f"{kind}Configuration",
+        connection: {"kubeconfig": str(kubeconfig), "qps": 100, "burst": 130},
+        "logLevel": "info",
+        "logFormat": "text",
+        "server": server,
+        **elects,
+    }
+
+
+def project(name: str, namespace: str = "", owner: str = ADMINISTRATOR) -> Raw:
+    """Return a Project of a user; Gardener creates its namespace, `garden-NAME` by default."""
+    user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": owner}
+    spec = {"namespace": namespace or f"garden-{name}", "owner": user}
     return _object(CORE, "Project", {"name": name}, spec=spec)
 
 
@@ -125,7 +150,7 @@ def domains(provider: str, parent: str, credentials: Mapping[str, str]) -> list[
             GARDEN,
             f"{part}-domain",
             credentials,
-            {_ROLE: f"{part}-domain"},
+            {ROLE: f"{part}-domain"},
             {
                 "dns.gardener.cloud/provider": provider,
                 "dns.gardener.cloud/domain": f"{part}.{parent}",
@@ -135,9 +160,17 @@ def domains(provider: str, parent: str, credentials: Mapping[str, str]) -> list[
     ]
 
 
+def service(name: str, namespace: str, address: str) -> Raw:
+    """Return a Service for the port of HTTPS."""
+    spec = {"clusterIP": address, "ports": [{"port": 443, "targetPort": 8443}]}
+    return _object("v1", "Service", {"name": name, "namespace": namespace}, spec=spec)
+
+
 def namespace(name: str, project: str = "") -> Raw:
     """Return a namespace, with the labels by which a Project may take it."""
-    labels = {_ROLE: "project", _PROJECT: project} if project else {}
+    labels = {ROLE: "project", _PROJECT: project} if project else {}
+    if name == GARDEN:
+        labels["app"] = "gardener"  # some admission webhooks exempt the operator's namespace
     return _object("v1", "Namespace", {"name": name, "labels": labels})
 
 

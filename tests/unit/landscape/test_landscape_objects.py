@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generic.testing.landscape import gardenobjects
+from generic.testing.landscape import admission, gardenobjects
 from generic.testing.landscape.clusters import GARDEN, SEED, egress_selection
 
 
@@ -31,6 +31,24 @@ def test_the_router_knows_the_address_of_gardener_apiserver():
         name = {key: service["metadata"][key] for key in ("name", "namespace")}
         assert registered["spec"]["service"] == name
         assert base64.b64decode(registered["spec"]["caBundle"]) == b"ca"
+
+
+def test_the_router_knows_the_address_of_the_admission_controller():
+    (service,) = of_kind(admission.admission_registration(b"ca"), "Service")
+    address = service["spec"]["clusterIP"]
+    assert address == admission.ADMISSION_ADDRESS != gardenobjects.APISERVER_ADDRESS
+    assert ipaddress.ip_address(address) in ipaddress.ip_network(GARDEN.service_range)
+    name = "{name}.{namespace}.svc".format(**service["metadata"])
+    assert name == admission.ADMISSION_HOST
+
+
+def test_the_credential_of_the_router_is_in_a_private_file(tmp_path):
+    flags = admission.authorization_flags(tmp_path, "http://garden:secret@127.0.0.1:1", b"ca")
+    (file,) = tmp_path.iterdir()
+    assert f"--authorization-webhook-config-file={file}" in flags
+    assert "secret" in file.read_text()
+    assert "secret" not in "".join(flags)
+    assert file.stat().st_mode & 0o077 == 0
 
 
 def test_shoots_are_in_the_preferred_version_of_their_group():
