@@ -48,7 +48,7 @@ HOSTILE = [
     ({"volumeMounts": [{"name": "v", "mountPath": "etc"}]}, {}, "mountPath 'etc'"),
     ({"volumeMounts": [{"name": "v", "mountPath": "/a/../.."}]}, {}, "mountPath"),
     ({"volumeMounts": [{"name": "v", "mountPath": "/a", "subPath": "../b"}]}, {}, "leaves its"),
-    ({"volumeMounts": [{"name": "v", "mountPath": "/a", "subPathExpr": "$(A)"}]}, {}, "subPathExpr"),
+    ({"volumeMounts": [{"name": "v", "mountPath": "/a", "subPathExpr": "$"}]}, {}, "subPathExpr"),
 ]  # fmt: skip
 
 
