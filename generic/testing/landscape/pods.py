@@ -177,7 +177,7 @@ def ports_of(container: Raw) -> dict[str | int, int]:
 
 
 def status(pod: Raw, containers: Sequence[ContainerState], message: str, now: datetime) -> Raw:
-    """Return the new status; `message` says why the pod is not ready."""
+    """Return the new status; `message` is the reason why the pod is not ready."""
     old = pod.get("status") or {}
     is_ready = all(one.ready for one in containers)
     phase = _phase(containers)

@@ -86,7 +86,7 @@ class Volumes:
         self._token = token
 
     def refresh(self) -> None:
-        """Write what is new or changed, and remove what no longer exists.
+        """Write new and changed files, and remove those that no longer exist.
 
         Raises Missing, Refused, and ApiError.
         """
