@@ -10,7 +10,7 @@ Not here: files (`volumes`), command lines (`images`), the life of a pod (`kubel
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -107,16 +107,6 @@ def inside(path: str, what: str) -> PurePosixPath:
     if found.is_absolute() or ".." in found.parts or "\0" in path:
         raise Refused(f"{what} {path!r} leaves its volume.")
     return found
-
-
-def references(pod: Raw) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of each Secret and ConfigMap whose data the pod uses."""
-    for volume in pod["spec"].get("volumes") or ():
-        for source in (volume, *(volume.get("projected") or {}).get("sources", ())):
-            if secret := source.get("secret"):
-                yield "secrets", str(secret.get("secretName") or secret.get("name"))
-            if config := source.get("configMap"):
-                yield "configmaps", str(config.get("name"))
 
 
 def field_of(pod: Raw, path: str) -> str:

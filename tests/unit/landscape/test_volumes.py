@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generic.testing.landscape.pods import Missing, Refused, references
+from generic.testing.landscape.pods import Missing, Refused
 from generic.testing.landscape.volumes import Volumes, rewriter, write_files
 
 SECRET = {"name": "credentials", "secret": {"secretName": "cloud"}}

@@ -1,0 +1,124 @@
+"""Sandbox: the private folder of one pod, and the command lines of its containers.
+
+    UID/volumes/VOLUME      see `volumes`
+    UID/containers/NAME     HOME of a container, and the files that the table of images derives
+
+Not here: the rules for commands and paths (`containers`, `pods`), the table (`images`).
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from actuator.meta import Raw
+from generic.testing.envtest.access import Access
+from generic.testing.landscape.containers import (
+    Container,
+    Derived,
+    Image,
+    arguments_of,
+    check_paths,
+)
+from generic.testing.landscape.pods import SERVICE_ACCOUNT, Missing, Read, check, environ
+from generic.testing.landscape.router import Router
+from generic.testing.landscape.volumes import Token, Volumes, rewriter, write_private
+
+
+@frozen
+class Command:
+    """A command line that may be started."""
+
+    words: Sequence[str | Path]
+    environ: Mapping[str, str]
+    cwd: Path
+
+
+@frozen
+class World:
+    """What pods of one cluster have in common."""
+
+    cluster: Access
+    router: Router
+    folder: Path
+    """The private folder of all pods."""
+    read: Read
+    token: Token
+
+
+class Sandbox:
+    """The folder of one pod."""
+
+    def __init__(self, pod: Raw, world: World) -> None:
+        self._pod = pod
+        self._world = world
+        self.folder = world.folder.resolve() / pod["metadata"]["uid"]
+        self._volumes = Volumes(pod, self.folder / "volumes", world.read, world.token)
+        self._derived: dict[str, Sequence[Derived]] = {}
+
+    def refresh(self) -> None:
+        """Update all files. Raises Missing, Refused and ApiError."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self._volumes.refresh()
+        for derived in list(self._derived.values()):
+            _derive(derived)
+
+    def command(self, spec: Raw, image: Image, port: Callable[[int], int]) -> Command:
+        """Return the command line of a container. Raises Missing, Refused and EnvtestError."""
+        check(self._pod, spec)
+        folder = self.folder / "containers" / spec["name"]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        variables = environ(self._pod, spec, self._world.read)
+        paths = self._volumes.paths(spec)
+        local, namespace = rewriter(paths), self._pod["metadata"]["namespace"]
+        account = paths.get(SERVICE_ACCOUNT)
+        container = Container(
+            namespace=namespace,
+            arguments=[local(word) for word in arguments_of(spec, image, variables)],
+            root=self.folder,
+            folder=folder,
+            local=local,
+            port=port,
+            proxy_url=self._world.router.proxy_url(namespace),
+            kubeconfig=self._account(folder, account) if account else None,
+        )
+        launch = image.launch(container)
+        variables = {name: local(value) for name, value in variables.items()}
+        check_paths([*launch.arguments, *variables.values()], self.folder)
+        _derive(launch.derived)
+        self._derived[spec["name"]] = launch.derived
+        words = [*launch.program, *launch.arguments]
+        variables |= {"HOME": str(folder), "TMPDIR": str(folder), **launch.environ}
+        return Command(words, variables, launch.cwd or folder)
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _account(self, folder: Path, mount: Path) -> Path:
+        """Write the kubeconfig of the pod's service account, whose token is renewed."""
+        path, cluster = folder / "account.kubeconfig", self._world.cluster
+        server = {"server": cluster.url, "certificate-authority": str(cluster.ca_file)}
+        namespace = self._pod["metadata"]["namespace"]
+        context = {"cluster": "seed", "user": "account", "namespace": namespace}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "seed", "cluster": server}],
+            "users": [{"name": "account", "user": {"tokenFile": str(mount / "token")}}],
+            "contexts": [{"name": "seed", "context": context}],
+            "current-context": "seed",
+        }
+        write_private(path, json.dumps(config).encode())
+        return path
+
+
+def _derive(files: Sequence[Derived]) -> None:
+    for one in files:
+        try:
+            content = one.source.read_bytes()
+        except OSError:
+            raise Missing(f"the file {one.source.name!r} does not exist yet.") from None
+        write_private(one.target, one.convert(content))

@@ -1,0 +1,102 @@
+"""Services: keeps the routes of the router equal to the Services and the ready pods behind them.
+
+Stands for kube-proxy and the DNS of a cluster. A pod is behind a Service if the selector fits its
+labels; a port of the Service leads to the local port of the pod's target port.
+
+Not here: connections (`router`), which pods are ready (`kubelet`).
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from attrs import frozen
+
+from actuator.codec import read_json
+from actuator.meta import Raw
+from generic.kube.client import HttpClient
+from generic.kube.headers import Event, Header, Request
+from generic.testing.landscape.caches import SERVICES, Cache
+from generic.testing.landscape.router import Router
+
+
+@frozen
+class Endpoints:
+    """The ports of one ready pod."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    ports: Mapping[int | str, int]
+    """Local ports, by number and name of the port of the container."""
+
+
+class _Route(NamedTuple):
+    namespace: str
+    service: str
+    local_port: int
+    port: int
+
+
+class Services:
+    """The Services of one cluster, and what they lead to."""
+
+    def __init__(self, client: HttpClient, router: Router) -> None:
+        self.router = router
+        self._cache = Cache(client, SERVICES, self._on_event)
+        self._lock = threading.Lock()
+        self._services: dict[Request, Raw] = {}
+        self._pods: dict[str, Endpoints] = {}
+        self._routes: dict[str, set[_Route]] = {}
+
+    def start(self, stop: threading.Event) -> None:
+        """Watch Services until `stop` is set."""
+        self._cache.start(stop)
+
+    def lookup(self, host: str) -> tuple[str, str] | None:
+        """Return namespace and name of the Service with a cluster IP; see `router.Lookup`."""
+        with self._lock:
+            for request, spec in self._services.items():
+                if host in (spec.get("clusterIPs") or ()):
+                    return request
+        return None
+
+    def set_pod(self, uid: str, endpoints: Endpoints | None) -> None:
+        """Set the ports of a ready pod; None if the pod is not ready, or was deleted."""
+        with self._lock:
+            before = self._pods.pop(uid, None)
+            if endpoints is not None:
+                self._pods[uid] = endpoints
+            if before != endpoints:
+                for changed in {one.namespace for one in (before, endpoints) if one is not None}:
+                    self._set_routes(changed)
+
+    def _on_event(self, event: Event[Header]) -> None:
+        entry = self._cache.store.get(event.request)
+        with self._lock:
+            self._services.pop(event.request, None)
+            if entry is not None:
+                self._services[event.request] = read_json(entry.raw).get("spec") or {}
+            self._set_routes(event.request.namespace)
+
+    def _set_routes(self, namespace: str) -> None:
+        """Make the routes of a namespace equal to its Services and ready pods."""
+        before, now = self._routes.pop(namespace, set()), set(self._wanted(namespace))
+        if now:
+            self._routes[namespace] = now
+        for route in sorted(now - before):
+            self.router.set(*route)
+        for route in before - now:  # afterwards, so that a Service is never without a route
+            self.router.remove(*route)
+
+    def _wanted(self, namespace: str) -> Iterator[_Route]:
+        pods = [pod for pod in self._pods.values() if pod.namespace == namespace]
+        for request, spec in self._services.items():
+            selector = spec.get("selector") or {}
+            if request.namespace != namespace or not selector:
+                continue
+            for pod in pods:
+                if selector.items() <= pod.labels.items():
+                    for port in spec.get("ports") or ():
+                        local = pod.ports.get(port.get("targetPort") or port["port"])
+                        if local is not None:
+                            yield _Route(namespace, request.name, local, port["port"])
