@@ -24,7 +24,7 @@ from generic.testing.landscape.containers import (
 )
 from generic.testing.landscape.pods import SERVICE_ACCOUNT, Missing, Read, check, environ
 from generic.testing.landscape.router import Router
-from generic.testing.landscape.volumes import Token, Volumes, rewriter, write_private
+from generic.testing.landscape.volumes import Token, Volumes, make_folders, rewriter, write_private
 
 
 @frozen
@@ -69,7 +69,7 @@ class Sandbox:
         """Return the command line of a container. Raises Missing, Refused and EnvtestError."""
         check(self._pod, spec)
         folder = self.folder / "containers" / spec["name"]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(self.folder, folder)
         variables = environ(self._pod, spec, self._world.read)
         paths = self._volumes.paths(spec)
         local, namespace = rewriter(paths), self._pod["metadata"]["namespace"]

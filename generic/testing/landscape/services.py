@@ -56,7 +56,7 @@ class Services:
         """Return namespace and name of the Service with a cluster IP; see `router.Lookup`."""
         with self._lock:
             for request, spec in self._services.items():
-                if host in (spec.get("clusterIPs") or ()):
+                if host != "None" and host in (spec.get("clusterIPs") or ()):
                     return request
         return None
 

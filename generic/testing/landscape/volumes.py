@@ -92,7 +92,7 @@ class Volumes:
         """
         for volume in self._pod["spec"].get("volumes") or ():
             folder = self._folder / volume["name"]
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(self._folder.parent, folder)
             if "emptyDir" not in volume and len(volume) > 1:
                 write_files(folder, dict(self._files(volume)))
 
@@ -108,7 +108,7 @@ class Volumes:
             if not path.resolve().is_relative_to(volume):
                 raise Refused(f"subPath {mount['subPath']!r} leaves its volume.")
             if not path.exists():
-                _make_folders(volume, path)
+                make_folders(volume, path)
             found[str(PurePosixPath(mount["mountPath"]))] = path
         return found
 
@@ -150,7 +150,7 @@ def write_files(folder: Path, files: Data) -> None:
     if folder in wanted:
         raise Refused("path '.' is the volume itself.")
     for path, content in wanted.items():
-        _make_folders(folder, path.parent)
+        make_folders(folder, path.parent)
         write_private(path, content)
     for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
         if path.is_symlink() or not path.is_dir():
@@ -177,8 +177,8 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _make_folders(folder: Path, wanted: Path) -> None:
-    """Make a folder below `folder`, which replaces files and symbolic links on the way."""
+def make_folders(folder: Path, wanted: Path) -> None:
+    """Make a private folder below `folder`; it replaces files and symbolic links on the way."""
     path = folder
     for part in wanted.relative_to(folder).parts:
         path /= part

@@ -88,10 +88,6 @@ def test_a_projected_volume_has_all_its_sources(tmp_path):
     assert world.asked == [("a-pod", "a", 600)]
     world.token = b"token-2"
     assert world.files()["v/token"] == b"token-2"
-    assert sorted(references(world.pod)) == [
-        ("configmaps", "kube-root-ca.crt"),
-        ("secrets", "cloud"),
-    ]
 
 
 def test_an_empty_dir_keeps_its_content(tmp_path):
