@@ -120,19 +120,11 @@ def test_the_control_plane_of_a_shoot_runs_and_keeps_its_objects(shoot):
     client.create(NAMESPACES, {"metadata": {"name": "made-in-the-shoot"}})
     eventually(lambda: client.get(CONFIG_MAPS, "kube-root-ca.crt", "made-in-the-shoot"))
     place = shoot.place
+    (derived,) = place.seed.processes.directory.glob("pods/*/containers/main/kubeconfig")
+    assert derived.stat().st_mode & 0o077 == 0
+    assert "/srv/" not in derived.read_text()
     (pod,) = [one for one in place.pods() if one["metadata"]["labels"]["app"] == "kube-apiserver"]
     place.client.delete(PODS, pod["metadata"]["name"], place.name)
     eventually(lambda: place.is_gone(pod["metadata"]["name"]))
     place.wait_available("kube-apiserver")
     eventually(lambda: shoot.connect().get(NAMESPACES, "made-in-the-shoot"))
-
-
-def test_a_credential_of_a_shoot_is_in_files_of_the_user_alone(shoot):
-    shoot.deploy_apiserver()
-    shoot.deploy("kube-controller-manager", 10257, MANAGER_FLAGS)
-    folder = shoot.place.seed.processes.directory
-    derived = list(folder.glob("pods/*/containers/*/kubeconfig"))
-    assert derived
-    for path in derived:
-        assert path.stat().st_mode & 0o077 == 0
-        assert "/srv/" not in path.read_text()
