@@ -7,7 +7,6 @@ import secrets
 import sys
 import threading
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +58,14 @@ class Seed:
         self.services.start(self._stop)
         binaries = find_binaries(print)
         self.etcds = ShootEtcds(binaries["etcd"], folder / "etcds", self.processes)
-        images = landscape_images(binaries, Path("/nowhere"), self.etcds.start)
-        images["program"] = Image(("program",), launch)
-        images["single"] = Image(("program",), launch, 1)
-        self.kubelet = self.new_kubelet(images)
-        self.kubelet.start()
-
-    def new_kubelet(self, images: Mapping[str, Image]) -> Kubelet:
+        self.images = landscape_images(binaries, Path("/nowhere"), self.etcds.start)
+        self.images["program"] = Image(("program",), launch)
+        self.images["single"] = Image(("program",), launch, 1)
         backoff = Backoff(0.2, 2.0, 0.0)
-        return Kubelet(self.cluster, self.services, images, self.processes, backoff=backoff)
+        self.kubelet = Kubelet(
+            self.cluster, self.services, self.images, self.processes, backoff=backoff
+        )
+        self.kubelet.start()
 
     def _lookup(self, host: str) -> tuple[str, str] | None:
         return self.services.lookup(host)
