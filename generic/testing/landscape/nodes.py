@@ -1,0 +1,171 @@
+"""Nodes: the simulated nodes of one shoot, with their pods.
+
+Each Machine in the seed has a Node in the shoot that reports what gardenlet waits for: the
+checksum of the node agent's script, a Ready condition, an address. Each pod is bound to a node and
+becomes Ready; no container runs. A port on loopback answers the port-forward with which gardenlet
+checks the VPN: it accepts the upgrade and carries no data. Not here: the machines, which the
+simulated machine-controller-manager makes (`generic.testing.machinecontroller`).
+"""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+
+from attrs import frozen
+
+from actuator.errors import Conflict, NotFound
+from actuator.interface import Client, Clock, Resource
+from actuator.meta import Raw, format_time
+from generic.kube.client import HttpClient, path_of
+from generic.library.machines import MACHINES
+
+NODES = Resource("v1", "nodes", namespaced=False)
+PODS = Resource("v1", "pods")
+_SECRETS = Resource("v1", "secrets")
+_SCRIPT_IN = "worker.gardener.cloud/gardener-node-agent-secret-name"
+_CHECKSUM = "checksum/cloud-config-data"
+_SCRIPT_CHECKSUM = "checksum/data-script"
+_NODE = "node"
+"""The label of a Machine with the name of its Node."""
+POD_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+
+
+@frozen
+class ShootNodes:
+    """The nodes of the shoot with the machines of `namespace`; each `poll` is one round of work."""
+
+    seed: Client
+    namespace: str
+    shoot: Callable[[], HttpClient | None]
+    """Return a client for the shoot's administrator, or None before its API server runs."""
+    kubelet_port: int
+    version: str
+    """The version of the kubelets, such as "v1.36.3"."""
+    clock: Clock
+
+    def poll(self) -> None:
+        """Do one round of work. Raises ApiError."""
+        shoot = self.shoot()
+        if shoot is None:
+            return
+        listed = self.seed.list(MACHINES, self.namespace)
+        machines = [one for one in listed if not one["metadata"].get("deletionTimestamp")]
+        nodes = {one["metadata"]["name"]: one for one in shoot.list(NODES)}
+        for machine in machines:
+            self._serve(shoot, machine, nodes.get(machine["metadata"]["name"]))
+        for name in nodes.keys() - {one["metadata"]["name"] for one in listed}:
+            with suppress(NotFound):
+                shoot.delete(NODES, name)
+        self._serve_pods(shoot, [one["metadata"]["name"] for one in machines])
+
+    def _serve(self, shoot: HttpClient, machine: Raw, node: Raw | None) -> None:
+        name = machine["metadata"]["name"]
+        template = (machine["spec"].get("nodeTemplate") or {}).get("metadata") or {}
+        labels = {**(template.get("labels") or {}), "kubernetes.io/hostname": name}
+        checksum = _checksum(shoot, labels.get(_SCRIPT_IN, ""))
+        annotations = {**(template.get("annotations") or {}), _CHECKSUM: checksum}
+        wanted = {"labels": labels, "annotations": annotations}
+        if node is None:
+            meta, spec = {"name": name, **wanted}, {"providerID": f"simulated:///{name}"}
+            made = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec}
+            node = shoot.create(NODES, made)
+        elif not _has(node["metadata"], wanted):
+            shoot.patch(NODES, name, "", {"metadata": wanted})
+        status = node_status(self.kubelet_port, self.version, format_time(self.clock.now()))
+        if not (node.get("status") or {}).get("addresses"):
+            shoot.patch(NODES, name, "", {"status": status}, subresource="status")
+        if (machine["metadata"].get("labels") or {}).get(_NODE) != name:
+            patch = {"metadata": {"labels": {_NODE: name}}}
+            self.seed.patch(MACHINES, name, self.namespace, patch)
+
+    def _serve_pods(self, shoot: HttpClient, nodes: list[str]) -> None:
+        now = format_time(self.clock.now())
+        for pod in shoot.list(PODS):
+            with suppress(NotFound, Conflict):
+                meta, bound = pod["metadata"], pod["spec"].get("nodeName")
+                if bound and (meta.get("deletionTimestamp") or bound not in nodes):
+                    _delete_now(shoot, meta)
+                elif nodes and not bound and not meta.get("deletionTimestamp"):
+                    _bind(shoot, meta, nodes[0])
+                elif bound and (pod.get("status") or {}).get("phase") == "Pending":
+                    where = PODS, meta["name"], meta["namespace"]
+                    status = pod_status(pod, now)
+                    shoot.patch(*where, {"status": status}, subresource="status")
+
+
+def node_status(port: int, version: str, now: str) -> Raw:
+    """Return the status of a Node that is Ready and whose kubelet listens at a local port."""
+    addresses = [
+        {"type": "InternalIP", "address": "127.0.0.1"},
+        {"type": "Hostname", "address": "localhost"},
+    ]
+    info = ("bootID", "machineID", "systemUUID", "kernelVersion", "kubeProxyVersion")
+    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+    return {
+        "addresses": addresses,
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "conditions": [_true("Ready", now, reason="Simulated", lastHeartbeatTime=now)],
+        "nodeInfo": {
+            **dict.fromkeys(info, ""),
+            "kubeletVersion": version,
+            "architecture": "amd64",
+            "operatingSystem": "linux",
+            "osImage": "simulated",
+            "containerRuntimeVersion": "simulated://1",
+        },
+        "capacity": capacity,
+        "allocatable": capacity,
+    }
+
+
+def pod_status(pod: Raw, now: str) -> Raw:
+    """Return the status of a pod all of whose containers are ready."""
+    containers = [
+        {
+            "name": one["name"],
+            "image": one["image"],
+            "imageID": "",
+            "ready": True,
+            "started": True,
+            "restartCount": 0,
+            "state": {"running": {"startedAt": now}},
+        }
+        for one in pod["spec"]["containers"]
+    ]
+    conditions = [_true(type, now) for type in POD_CONDITIONS]
+    parts = {"conditions": conditions, "containerStatuses": containers}
+    return {"phase": "Running", "startTime": now, **parts}
+
+
+def _checksum(shoot: HttpClient, secret: str) -> str:
+    """Return the checksum of the script that the node agent of a real node would have run."""
+    try:
+        found = shoot.get(_SECRETS, secret, "kube-system") if secret else {"metadata": {}}
+    except NotFound:
+        return ""
+    annotations = found["metadata"].get("annotations") or {}
+    return str(annotations.get(_SCRIPT_CHECKSUM, ""))
+
+
+def _has(meta: Raw, wanted: Raw) -> bool:
+    """Whether the metadata has all wanted labels and annotations."""
+    return all(value.items() <= (meta.get(key) or {}).items() for key, value in wanted.items())
+
+
+def _delete_now(shoot: HttpClient, meta: Raw) -> None:
+    """Delete a pod as its kubelet does once its containers have ended."""
+    path = path_of(PODS, meta["namespace"], meta["name"])
+    shoot.send("DELETE", path, body=json.dumps({"gracePeriodSeconds": 0}).encode())
+
+
+def _bind(shoot: HttpClient, meta: Raw, node: str) -> None:
+    """Assign a pod to a node, as the scheduler does."""
+    named = {"name": meta["name"], "namespace": meta["namespace"]}
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": named, "target": target}
+    path = path_of(PODS, meta["namespace"], meta["name"], "binding")
+    shoot.send("POST", path, body=json.dumps(binding).encode())
+
+
+def _true(type: str, now: str, **more: str) -> Raw:
+    return {"type": type, "status": "True", "lastTransitionTime": now, **more}

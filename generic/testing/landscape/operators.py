@@ -1,0 +1,119 @@
+"""Operators: the simulated status of controllers that gardenlet waits for and that do not run.
+
+| controller | simulated |
+|---|---|
+| etcd-druid | each Etcd is ready, each copy of backups has succeeded; no etcd runs for the status |
+| operators of Prometheus and Alertmanager | each object is available; no program runs |
+| a cloud's load balancers | each Service has an address of TEST-NET-1, which nothing reaches |
+
+The functions of the table are pure: they return the status that an object should have, or None if
+it has it. Not here: pods (`kubelet`), and the nodes of a shoot (`nodes`).
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from actuator.errors import Invalid, NotFound
+from actuator.interface import Client, Clock, Resource
+from actuator.meta import Raw, format_time
+
+ADDRESS = "192.0.2.10"
+"""The address of every load balancer (RFC 5737)."""
+_OPERATION = "gardener.cloud/operation"
+_REASON = "Simulated"
+_ETCD_CONDITIONS = ("Ready", "AllMembersReady", "AllMembersUpdated", "BackupReady")
+_MONITORING = "monitoring.coreos.com/v1"
+_DRUID = "druid.gardener.cloud/v1alpha1"
+
+
+def etcd(obj: Raw, now: str) -> Raw | None:
+    """Return the status of an Etcd all of whose members are ready."""
+    status, generation = obj.get("status") or {}, obj["metadata"]["generation"]
+    if status.get("observedGeneration") == generation and status.get("ready"):
+        return None
+    replicas = obj["spec"].get("replicas", 1)
+    counts = ("replicas", "currentReplicas", "readyReplicas", "updatedReplicas")
+    succeeded = {"type": "Reconcile", "state": "Succeeded", "description": _REASON}
+    return {
+        **dict.fromkeys(counts, replicas),
+        "observedGeneration": generation,
+        "ready": True,
+        "lastErrors": None,
+        "lastOperation": {**succeeded, "runID": _REASON, "lastUpdateTime": now},
+        "conditions": _conditions(now, _ETCD_CONDITIONS, lastUpdateTime=now),
+    }
+
+
+def copied_backups(obj: Raw, now: str) -> Raw | None:
+    """Return the status of an EtcdCopyBackupsTask that has succeeded."""
+    if (obj.get("status") or {}).get("conditions"):
+        return None
+    conditions = _conditions(now, ("Succeeded",), lastUpdateTime=now)
+    return {"observedGeneration": obj["metadata"]["generation"], "conditions": conditions}
+
+
+def monitoring(obj: Raw, now: str) -> Raw | None:
+    """Return the status of an available Prometheus or Alertmanager."""
+    generation = obj["metadata"]["generation"]
+    known = (obj.get("status") or {}).get("conditions") or []
+    if known and all(one.get("observedGeneration") == generation for one in known):
+        return None
+    replicas = obj["spec"].get("replicas", 1)
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), replicas)
+    conditions = _conditions(now, ("Available", "Reconciled"), observedGeneration=generation)
+    return {**counts, "unavailableReplicas": 0, "paused": False, "conditions": conditions}
+
+
+def load_balancer(obj: Raw, _now: str) -> Raw | None:
+    """Return the status of a Service that has an address; None also for other types."""
+    known = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+    if obj["spec"].get("type") != "LoadBalancer" or known:
+        return None
+    return {"loadBalancer": {"ingress": [{"ip": ADDRESS}]}}
+
+
+Status = Callable[[Raw, str], Raw | None]
+SIMULATED: Mapping[Resource, Status] = {
+    Resource(_DRUID, "etcds"): etcd,
+    Resource(_DRUID, "etcdcopybackupstasks"): copied_backups,
+    Resource(_MONITORING, "prometheuses"): monitoring,
+    Resource(_MONITORING, "alertmanagers"): monitoring,
+    Resource("v1", "services"): load_balancer,
+}
+
+
+class Operators:
+    """Serves the objects of all SIMULATED kinds of a seed; each `poll` is one round of work.
+
+    `client` needs an administrator's rights. Kinds whose CRD is absent are skipped.
+    """
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    def poll(self) -> None:
+        """Do one round of work. Raises ApiError."""
+        for resource, status in SIMULATED.items():
+            with suppress(NotFound):  # not served yet
+                for obj in self._client.list(resource):
+                    with suppress(NotFound, Invalid):  # it was deleted or changed meanwhile
+                        self._serve(resource, obj, status)
+
+    def _serve(self, resource: Resource, obj: Raw, status: Status) -> None:
+        meta = obj["metadata"]
+        where = resource, meta["name"], meta["namespace"]
+        if meta.get("deletionTimestamp"):
+            if resource.group and meta.get("finalizers"):  # those of the simulated controller
+                self._client.patch(*where, {"metadata": {"finalizers": None}})
+            return
+        wanted = status(obj, format_time(self._clock.now()))
+        if wanted is not None:
+            self._client.patch(*where, {"status": wanted}, subresource="status")
+        if resource.group and _OPERATION in (meta.get("annotations") or {}):
+            self._client.patch(*where, {"metadata": {"annotations": {_OPERATION: None}}})
+
+
+def _conditions(now: str, types: tuple[str, ...], **more: object) -> list[Raw]:
+    common = {"status": "True", "reason": _REASON, "message": "", "lastTransitionTime": now}
+    return [{"type": type, **common, **more} for type in types]
