@@ -366,6 +366,8 @@ class Kind:
 def plural_of(kind: str) -> str:
     """Return the plural of a kind that Kubernetes' naming implies: "policies" for Policy."""
     name = kind.lower()
+    if name == "endpoints":
+        return name
     if name.endswith(("s", "x", "ch")):
         return f"{name}es"
     if name.endswith("y") and name[-2:-1] not in "aeiou":

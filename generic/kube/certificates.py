@@ -66,7 +66,7 @@ def issue(
     """Return a certificate with a new key, valid no longer than its authority."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     issuer_key = serialization.load_pem_private_key(authority.key, password=None)
-    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey), "authorities have EC keys"
+    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey), "EC or RSA"
     key = ec.generate_private_key(ec.SECP256R1())
     lifetime = min(lifetime, issuer.not_valid_after_utc - now)
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())

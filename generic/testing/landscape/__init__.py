@@ -1,7 +1,11 @@
-"""A real Gardener on the embedded cluster, without containers: garden, seed, and real shoots.
+"""A real Gardener on the embedded cluster, without containers: garden, seeds, and real shoots.
 
-`router` and `services` lead Services to local ports; `kubelet` runs pods as processes, by the table
-of `images`, with the volumes of `volumes`.
+Start with `landscape`, which runs all of it. `garden` has Gardener's control plane, `admission` and
+`permissions` its webhooks and roles, `seed` a gardenlet with its cluster. `programs` builds
+Gardener's components as one program, `clusters` the clusters under garden and seeds. `router` and
+`services` lead Services to local ports; `kubelet` runs pods as processes, by the table of `images`,
+with the volumes of `volumes`. Simulated are operators (`operators`), and the nodes of shoots
+(`shoots`, `nodes`, `kubeletport`). `gardenobjects` and `seedobjects` are data.
 
 Not here: simulated components for fast tests (`garden`, `resourcemanager`, `machinecontroller`).
 """

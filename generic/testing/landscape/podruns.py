@@ -62,7 +62,7 @@ class Claims:
 
 @frozen
 class Means:
-    """What the pods of one kubelet share."""
+    """The dependencies that all pods of one kubelet share."""
 
     world: World
     images: Mapping[str, Image]

@@ -38,7 +38,7 @@ class Command:
 
 @frozen
 class World:
-    """What pods of one cluster have in common."""
+    """The environment that the pods of one cluster share."""
 
     cluster: Access
     router: Router

@@ -38,7 +38,7 @@ class _Route(NamedTuple):
 
 
 class Services:
-    """The Services of one cluster, and what they lead to."""
+    """The Services of one cluster, and the pods behind them."""
 
     def __init__(self, client: HttpClient, router: Router) -> None:
         self.router = router

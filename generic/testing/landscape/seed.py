@@ -1,0 +1,155 @@
+"""A seed: a cluster with a gardenlet, and what plays its nodes and operators.
+
+Real: gardenlet, and the programs of pods that the process kubelet knows: gardener-resource-manager,
+API servers of shoots, extensions. Faked: see kubelet.py, operators.py, nodes.py. gardenlet has a
+client certificate for the garden, from which it reads the expiry, and reaches Services of the seed
+through the router. Not here: the garden (garden.py), and data (seedobjects.py).
+"""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from attrs import frozen
+
+from actuator.errors import ApiError
+from actuator.interface import Resource
+from generic.kube.client import HttpClient, connect
+from generic.kube.clock import SystemClock
+from generic.library.programs.cache import Progress
+from generic.testing.envtest.binaries import find_binaries, kubernetes_version
+from generic.testing.envtest.environment import Environment, silent
+from generic.testing.envtest.servers import Server, free_port
+from generic.testing.garden import resource_of_manifest
+from generic.testing.landscape.clusters import SEED, landscape_cluster
+from generic.testing.landscape.containers import Image
+from generic.testing.landscape.garden import START_SECONDS, Garden
+from generic.testing.landscape.gardenobjects import CORE, GARDEN
+from generic.testing.landscape.images import landscape_images
+from generic.testing.landscape.kubelet import Kubelet
+from generic.testing.landscape.operators import Operators
+from generic.testing.landscape.programs import find_gardener
+from generic.testing.landscape.router import Router
+from generic.testing.landscape.seedobjects import (
+    SeedPlan,
+    dns_credentials,
+    gardenlet_configuration,
+    seed_bootstrap,
+)
+from generic.testing.landscape.services import Services
+from generic.testing.landscape.shootetcd import ShootEtcds
+from generic.testing.landscape.shoots import Shoots
+from generic.testing.polling import polling
+
+SEEDS = Resource(CORE, "seeds", namespaced=False)
+_POLL_SECONDS = 0.5
+
+
+@frozen
+class Seed:
+    """A running seed."""
+
+    plan: SeedPlan
+    cluster: Environment
+    client: HttpClient
+    """The administrator's client."""
+    router: Router
+    shoots: Shoots
+
+    @property
+    def gardenlet(self) -> str:
+        """The name of gardenlet's process."""
+        return f"gardenlet-{self.plan.name}"
+
+
+@contextmanager
+def running_seed(
+    garden: Garden, plan: SeedPlan, images: Mapping[str, Image], progress: Progress
+) -> Iterator[Seed]:
+    """Start a seed and its gardenlet, and stop both when the context is left.
+
+    `images` has the images of extensions, by the name of their repository. It is entered when
+    gardenlet has registered the Seed, and prepares the cluster.
+    Raises EnvtestError with the end of the log of a program that does not start.
+    """
+    directory = garden.processes.directory / plan.name
+    directory.mkdir(mode=0o700)
+    with ExitStack() as stack:
+        socket, clock = directory / "router", SystemClock()
+        router = Router(lambda host: services.lookup(host) or shoot_of(host, plan.domain))
+        router.start(socket)
+        stack.callback(router.stop)
+        planned = landscape_cluster(SEED, directory / "cluster", socket, progress)
+        cluster = stack.enter_context(planned)
+        client = connect(cluster.kubeconfig)
+        services = Services(client, router)
+        for manifest in seed_bootstrap():
+            client.apply(resource_of_manifest(manifest), manifest, field_manager="landscape")
+        garden.apply([dns_credentials(plan)])
+        shoots = Shoots(client, router, directory / "shoots", kubernetes_version(), clock)
+        stack.enter_context(shoots)
+        rounds: dict[str, Callable[[], None]] = {
+            "operators": Operators(client, clock).poll,
+            "shoots": shoots.poll,
+        }
+        for name, poll in rounds.items():
+            stack.enter_context(polling(poll, f"{plan.name}-{name}", every=_POLL_SECONDS))
+        seed = Seed(plan, cluster, client, router, shoots)
+        _start_kubelet(garden, seed, services, images, stack)
+        stack.callback(garden.processes.kill, seed.gardenlet)
+        _start_gardenlet(garden, seed, directory, find_gardener(progress))
+        yield seed
+
+
+def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
+    """Return namespace and Service of a shoot's API server by its name in DNS, or None.
+
+    Neither DNS nor a load balancer is on the way: the records of the extension are not asked.
+    """
+    pattern = r"api\.([a-z0-9-]+)\.([a-z0-9-]+)\.(?:internal|default)\." + re.escape(domain)
+    found = re.fullmatch(pattern, host)
+    return (f"shoot--{found[2]}--{found[1]}", "kube-apiserver") if found else None
+
+
+def _start_kubelet(
+    garden: Garden,
+    seed: Seed,
+    services: Services,
+    images: Mapping[str, Image],
+    stack: ExitStack,
+) -> None:
+    """Serve Services and pods of the seed until the stack is closed."""
+    binaries, gardener = find_binaries(silent), find_gardener(silent)
+    folder = garden.processes.directory / seed.plan.name / "etcd"
+    etcds = ShootEtcds(binaries[Server.ETCD], folder, garden.processes)
+    stop = threading.Event()
+    stack.callback(stop.set)
+    services.start(stop)
+    known = landscape_images(binaries, gardener, etcds.start) | dict(images)
+    kubelet = Kubelet(seed.cluster, services, known, garden.processes)
+    kubelet.start()
+    stack.callback(kubelet.stop)
+
+
+def _start_gardenlet(garden: Garden, seed: Seed, directory: Path, program: Path) -> None:
+    health, metrics = free_port(), free_port()
+    paths = str(garden.seed_kubeconfig(seed.plan.name)), str(seed.cluster.kubeconfig)
+    configuration = gardenlet_configuration(seed.plan, *paths, health, metrics)
+    file = directory / "gardenlet.json"
+    file.write_text(json.dumps(configuration))
+    environ = {"HTTPS_PROXY": seed.router.proxy_url(GARDEN), "NAMESPACE": GARDEN}
+    garden.processes.start(seed.gardenlet, [program, "gardenlet", f"--config={file}"], environ)
+    ready = partial(_is_registered, garden, seed)
+    garden.processes.wait_until(seed.gardenlet, ready, START_SECONDS)
+
+
+def _is_registered(garden: Garden, seed: Seed) -> bool:
+    try:
+        garden.client.get(SEEDS, seed.plan.name)
+    except ApiError:
+        return False
+    return True
