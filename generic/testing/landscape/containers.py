@@ -101,8 +101,10 @@ def arguments_of(spec: Raw, image: Image, variables: Mapping[str, str]) -> list[
 
 
 def check_paths(texts: Iterable[str], root: Path) -> None:
-    """Raises Refused if one of the texts has an absolute path that is not below `root`."""
+    """Raises Refused if one of the texts names a file that is not below `root`."""
     for text in texts:
+        if "\0" in text:
+            raise Refused(f"{text[:200]!r} has a NUL character.")
         if _UPWARDS.search(text):
             raise Refused(f"{text[:200]!r} has a path with '..'.")
         for found in _PATH.finditer(text):

@@ -9,6 +9,7 @@ Not here: the process of a container (`runs`), the pod in the API (`kubelet`).
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from attrs import frozen
 
@@ -23,6 +24,7 @@ from generic.testing.landscape.pods import (
     ContainerState,
     Missing,
     Refused,
+    check,
     controller_of,
     image_name,
 )
@@ -56,8 +58,10 @@ class Claims:
     def release(self, uid: str) -> None:
         """Free the processes of a pod for others."""
         with self._lock:
-            for claims in self._runs.values():
+            for key, claims in list(self._runs.items()):
                 claims.pop(uid, None)
+                if not claims:
+                    del self._runs[key]
 
 
 @frozen
@@ -145,23 +149,25 @@ class PodRuns:
 
     def _advance(self) -> str:
         """Return why a container cannot start, or "". Raises Refused."""
+        specs = [spec for spec in self._pod["spec"]["containers"] if spec["name"] in self._runs]
+        for spec in specs:
+            check(self._pod, spec)
         with suppress(Missing, ApiError):  # a program that runs keeps the files that it has
             self._sandbox.refresh()
         policy = self._pod["spec"].get("restartPolicy", "Always")
-        for spec in self._pod["spec"]["containers"]:
-            run = self._runs.get(spec["name"])
-            if run is None or not self._claims(spec["name"]):
+        for spec in specs:
+            if not self._claims(spec["name"]):
                 continue
-
-            def command(spec: Raw = spec, run: Run = run) -> Command:
-                self._sandbox.refresh()
-                return self._sandbox.command(spec, self._images[spec["name"]], run.port)
-
             try:
-                run.advance(command, policy)
+                self._runs[spec["name"]].advance(partial(self._command, spec), policy)
             except (Missing, ApiError, EnvtestError) as error:
                 return str(error)
         return ""
+
+    def _command(self, spec: Raw) -> Command:
+        name = spec["name"]
+        self._sandbox.refresh()
+        return self._sandbox.command(spec, self._images[name], self._runs[name].port)
 
     def _state(self, spec: Raw, message: str) -> ContainerState:
         name = spec["name"]

@@ -4,7 +4,6 @@ Not here: the command line (`sandbox`), the status of the pod (`pods`).
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from actuator.interface import Clock
 from actuator.meta import Raw, format_time
@@ -97,10 +96,9 @@ class Run:
         command = prepare()
         for number in _ports(self._spec):
             self.port(number)
-        started: Any = self._processes.start(
+        self._process = self._processes.start(
             self._name, command.words, command.environ, command.cwd
         )
-        self._process = started
         self._starts += 1
         self._started_at, self._missed_probes = self._clock.monotonic(), 0
         self._since = {"startedAt": format_time(self._clock.now())}

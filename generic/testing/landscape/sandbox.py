@@ -22,7 +22,7 @@ from generic.testing.landscape.containers import (
     arguments_of,
     check_paths,
 )
-from generic.testing.landscape.pods import SERVICE_ACCOUNT, Missing, Read, check, environ
+from generic.testing.landscape.pods import SERVICE_ACCOUNT, Missing, Read, environ
 from generic.testing.landscape.router import Router
 from generic.testing.landscape.volumes import Token, Volumes, make_folders, rewriter, write_private
 
@@ -61,13 +61,17 @@ class Sandbox:
     def refresh(self) -> None:
         """Update all files. Raises Missing, Refused and ApiError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        self._volumes.refresh()
-        for derived in list(self._derived.values()):
-            _derive(derived)
+        try:
+            self._volumes.refresh()
+        finally:
+            for derived in self._derived.values():
+                _derive(derived)
 
     def command(self, spec: Raw, image: Image, port: Callable[[int], int]) -> Command:
-        """Return the command line of a container. Raises Missing, Refused and EnvtestError."""
-        check(self._pod, spec)
+        """Return the command line of a container. Raises Missing, Refused and EnvtestError.
+
+        The caller has used `pods.check` before.
+        """
         folder = self.folder / "containers" / spec["name"]
         make_folders(self.folder, folder)
         variables = environ(self._pod, spec, self._world.read)

@@ -88,13 +88,20 @@ class Volumes:
     def refresh(self) -> None:
         """Write new and changed files, and remove those that no longer exist.
 
-        Raises Missing, Refused, and ApiError.
+        Raises Missing, Refused, and ApiError. A missing source does not keep other volumes old.
         """
+        missing: Missing | None = None
         for volume in self._pod["spec"].get("volumes") or ():
             folder = self._folder / volume["name"]
             make_folders(self._folder.parent, folder)
-            if "emptyDir" not in volume and len(volume) > 1:
+            if "emptyDir" in volume or len(volume) == 1:
+                continue
+            try:
                 write_files(folder, dict(self._files(volume)))
+            except Missing as error:
+                missing = missing or error
+        if missing is not None:
+            raise missing
 
     def paths(self, container: Raw) -> dict[str, Path]:
         """Return the mounts of a container: paths inside it, and the local paths in their place.

@@ -116,6 +116,14 @@ def test_a_pod_waits_for_what_is_missing_and_not_optional(tmp_path, source, sent
     assert world.files() == {}
 
 
+def test_a_volume_without_its_source_does_not_keep_the_others_old(tmp_path):
+    absent = {"name": "absent", "secret": {"secretName": "absent"}}
+    world = World(tmp_path, absent, SECRET)
+    with pytest.raises(Missing):
+        world.files()
+    assert (world.folder / "credentials" / "key").read_bytes() == b"1"
+
+
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/x", "..", "a\0b"])
 def test_a_path_that_leaves_its_volume_is_refused(tmp_path, path):
     items = [{"key": "key", "path": path}]
