@@ -1,4 +1,4 @@
-"""A cluster whose pods run as processes, for the tests of one module."""
+"""A cluster whose pods run as processes, for the tests of this folder in one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pods_as_processes import Namespace, Seed
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def seed() -> Iterator[Seed]:
     made = Seed(Path(tempfile.mkdtemp(prefix="actuator-landscape-")))
     yield made

@@ -26,6 +26,8 @@ from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.images import extension_image
 from generic.testing.seed import install_crds
 
+pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
+
 NAME = "networkfilter"
 PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", namespaced=False)
 TARGET = "extensions.networkfilter:extension"

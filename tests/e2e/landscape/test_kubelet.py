@@ -10,12 +10,15 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from harness import eventually
 from pods_as_processes import DEPLOYMENTS, JOBS, ask
 
 from actuator.interface import Resource
 from generic.kube.client import connect
 from generic.testing.landscape.caches import PODS, SERVICES
+
+pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
 REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
 SETTINGS = [{"name": "settings", "configMap": {"name": "settings"}}]

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from harness import eventually
+from pods_as_processes import Namespace, Seed
 
 from actuator.errors import ApiError
 from actuator.interface import Resource
 from generic.testing.landscape.volumes import Tokens
 
 REVIEWS = Resource("authentication.k8s.io/v1", "tokenreviews", namespaced=False)
+
+
+@pytest.fixture
+def own() -> Iterator[Seed]:
+    """A cluster that a test may stop the kubelet of."""
+    made = Seed(Path(tempfile.mkdtemp(prefix="actuator-landscape-")))
+    yield made
+    made.close()
 
 
 class LateClock:
@@ -61,7 +73,8 @@ def test_tokens_have_their_audience_and_end_with_their_pod(place):
         tokens.get(pod, "", 3600)
 
 
-def test_stop_ends_all_processes_and_removes_their_files(seed, place):
+def test_stop_ends_all_processes_and_removes_their_files(own):
+    seed, place = own, Namespace(own)
     place.service("web")
     place.deploy("web", replicas=2)
     place.deploy("stubborn", {"args": ["--ignore-sigterm"]})

@@ -10,6 +10,8 @@ import pytest
 from harness import eventually
 from pods_as_processes import DEPLOYMENTS
 
+pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
+
 MOUNT = [{"name": "v", "mountPath": "/v"}]
 EMPTY = [{"name": "v", "emptyDir": {}}]
 SHELL = {"command": ["/bin/sh", "-c", "touch /tmp/hostile"]}

@@ -19,6 +19,8 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.testing.envtest.certificates import Authority, new_private_key
 from generic.testing.landscape.caches import CONFIG_MAPS, PODS, SECRETS
 
+pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
+
 NAMES = ["kube-apiserver", "localhost", "127.0.0.1"]
 APISERVER_FLAGS = [
     "--client-ca-file=/srv/pki/ca.crt",
