@@ -22,7 +22,7 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.clock import SystemClock
 from generic.library.programs.cache import Progress
 from generic.testing.envtest.binaries import find_binaries, kubernetes_version
-from generic.testing.envtest.environment import Environment, silent
+from generic.testing.envtest.environment import Environment
 from generic.testing.envtest.servers import Server, free_port
 from generic.testing.garden import resource_of_manifest
 from generic.testing.landscape.clusters import SEED, landscape_cluster
@@ -73,36 +73,65 @@ def running_seed(
     """Start a seed and its gardenlet, and stop both when the context is left.
 
     `images` has the images of extensions, by the name of their repository. It is entered when
-    gardenlet has registered the Seed, and prepares the cluster.
-    Raises EnvtestError with the end of the log of a program that does not start.
+    gardenlet has registered the Seed, and prepares the cluster. Raises EnvtestError with the end
+    of the log of a program that does not start.
     """
     directory = garden.processes.directory / plan.name
     directory.mkdir(mode=0o700)
     with ExitStack() as stack:
-        socket, clock = directory / "router", SystemClock()
-        router = Router(lambda host: services.lookup(host) or shoot_of(host, plan.domain))
-        router.start(socket)
-        stack.callback(router.stop)
-        planned = landscape_cluster(SEED, directory / "cluster", socket, progress)
-        cluster = stack.enter_context(planned)
-        client = connect(cluster.kubeconfig)
-        services = Services(client, router)
-        for manifest in seed_bootstrap():
-            client.apply(resource_of_manifest(manifest), manifest, field_manager="landscape")
+        services, cluster, client = _start_cluster(stack, plan, directory, progress)
         garden.apply([dns_credentials(plan)])
-        shoots = Shoots(client, router, directory / "shoots", kubernetes_version(), clock)
-        stack.enter_context(shoots)
-        rounds: dict[str, Callable[[], None]] = {
-            "operators": Operators(client, clock).poll,
-            "shoots": shoots.poll,
-        }
-        for name, poll in rounds.items():
-            stack.enter_context(polling(poll, f"{plan.name}-{name}", every=_POLL_SECONDS))
-        seed = Seed(plan, cluster, client, router, shoots)
-        _start_kubelet(garden, seed, services, images, stack)
+        binaries, program = find_binaries(progress), find_gardener(progress)
+        etcds = ShootEtcds(binaries[Server.ETCD], directory / "etcd", garden.processes)
+        known = landscape_images(binaries, program, etcds.start) | dict(images)
+        kubelet = Kubelet(cluster, services, known, garden.processes)
+        kubelet.start()
+        stack.callback(kubelet.stop)
+        shoots = _start_simulations(stack, services, client, directory, etcds)
+        seed = Seed(plan, cluster, client, services.router, shoots)
         stack.callback(garden.processes.kill, seed.gardenlet)
-        _start_gardenlet(garden, seed, directory, find_gardener(progress))
+        _start_gardenlet(garden, seed, directory, program)
         yield seed
+
+
+def _start_cluster(
+    stack: ExitStack, plan: SeedPlan, directory: Path, progress: Progress
+) -> tuple[Services, Environment, HttpClient]:
+    """Start router and cluster, with the objects that a real one has."""
+    socket, stop = directory / "router", threading.Event()
+    router = Router(lambda host: services.lookup(host) or shoot_of(host, plan.domain))
+    router.start(socket)
+    stack.callback(router.stop)
+    planned = landscape_cluster(SEED, directory / "cluster", socket, progress)
+    cluster = stack.enter_context(planned)
+    client = connect(cluster.kubeconfig)
+    services = Services(client, router)
+    for manifest in seed_bootstrap():
+        client.apply(resource_of_manifest(manifest), manifest, field_manager="landscape")
+    services.start(stop)
+    stack.callback(stop.set)
+    return services, cluster, client
+
+
+def _start_simulations(
+    stack: ExitStack,
+    services: Services,
+    client: HttpClient,
+    directory: Path,
+    etcds: ShootEtcds,
+) -> Shoots:
+    """Start the simulated operators, machines and nodes."""
+    version, clock = kubernetes_version(), SystemClock()
+    folder = directory / "shoots"
+    shoots = Shoots(client, services.router, folder, version, clock, etcds.remove)
+    stack.enter_context(shoots)
+    rounds: dict[str, Callable[[], None]] = {
+        "operators": Operators(client, clock).poll,
+        "shoots": shoots.poll,
+    }
+    for name, poll in rounds.items():
+        stack.enter_context(polling(poll, f"{directory.name}-{name}", every=_POLL_SECONDS))
+    return shoots
 
 
 def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
@@ -113,26 +142,6 @@ def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
     pattern = r"api\.([a-z0-9-]+)\.([a-z0-9-]+)\.(?:internal|default)\." + re.escape(domain)
     found = re.fullmatch(pattern, host)
     return (f"shoot--{found[2]}--{found[1]}", "kube-apiserver") if found else None
-
-
-def _start_kubelet(
-    garden: Garden,
-    seed: Seed,
-    services: Services,
-    images: Mapping[str, Image],
-    stack: ExitStack,
-) -> None:
-    """Serve Services and pods of the seed until the stack is closed."""
-    binaries, gardener = find_binaries(silent), find_gardener(silent)
-    folder = garden.processes.directory / seed.plan.name / "etcd"
-    etcds = ShootEtcds(binaries[Server.ETCD], folder, garden.processes)
-    stop = threading.Event()
-    stack.callback(stop.set)
-    services.start(stop)
-    known = landscape_images(binaries, gardener, etcds.start) | dict(images)
-    kubelet = Kubelet(seed.cluster, services, known, garden.processes)
-    kubelet.start()
-    stack.callback(kubelet.stop)
 
 
 def _start_gardenlet(garden: Garden, seed: Seed, directory: Path, program: Path) -> None:

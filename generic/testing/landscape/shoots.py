@@ -7,7 +7,7 @@ node shows (`nodes`).
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -105,14 +105,24 @@ class Shoots:
     """Simulates machines and nodes for all shoots of a seed; each `poll` is one round of work."""
 
     def __init__(
-        self, seed: Client, router: Router, directory: Path, version: str, clock: Clock
+        self,
+        seed: Client,
+        router: Router,
+        directory: Path,
+        version: str,
+        clock: Clock,
+        removed: Callable[[str], None],
     ) -> None:
-        """`directory` is private; `version` is that of the kubelets."""
+        """`directory` is private; `version` is that of the kubelets.
+
+        `removed` is called with the namespace of each shoot that does not exist any more.
+        """
         self._seed = seed
         self._router = router
         self._directory = directory
         self._version = version
         self._clock = clock
+        self._removed = removed
         self._machines = MachineControllers(seed)
         self._shoots: dict[str, _Shoot] = {}
 
@@ -134,6 +144,7 @@ class Shoots:
         names = {one["metadata"]["name"] for one in listed}
         for name in self._shoots.keys() - names:
             self._shoots.pop(name).stack.close()
+            self._removed(name)
         for name in names:
             shoot = self._shoots.setdefault(name, _Shoot(self.access(name)))
             try:
