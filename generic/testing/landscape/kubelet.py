@@ -194,13 +194,11 @@ class Kubelet:
             if known.is_alive and self._clock.monotonic() < known.kill_at:
                 return Again(_SOON)
             self._discard(request)
-        elif grace == 0:
-            return Done()  # another controller's finalizer keeps it
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
         path = path_of(PODS, request.namespace, request.name)
-        with suppress(Conflict, NotFound):  # it is another pod of that name, or gone
+        with suppress(Conflict, NotFound):  # it was changed, or is gone, in the meantime
             self._client.send("DELETE", path, body=json.dumps(options).encode())
-        return Done()
+        return Again(_LATER)  # until the watch shows that it is gone
 
     def _discard(self, request: Request) -> None:
         """Kill the processes of a pod, and remove its files."""
