@@ -77,7 +77,7 @@ def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(aws, garden):
         aws.allow(active=True)
     seed, namespace = aws.seed.client, "shoot--dev--forced"
     found = seed.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
-    assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= {one["spec"]["type"] for one in found}
+    assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= {one["spec"]["resourceType"] for one in found}
     assert is_gone(seed, NAMESPACES, namespace)
     assert [name for name in aws.landscape.processes.alive() if namespace in name] == []
 
