@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from urllib.request import HTTPSHandler, ProxyHandler, build_opener
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from attrs import frozen
 
@@ -41,6 +41,7 @@ from generic.testing.landscape.clusters import GARDEN as GARDEN_PLAN
 from generic.testing.landscape.clusters import landscape_cluster
 from generic.testing.landscape.gardenobjects import (
     ADMISSION_CONTROLLER,
+    API_VERSIONS,
     APISERVER,
     APISERVER_ADDRESS,
     APISERVER_NAMESPACE,
@@ -57,10 +58,11 @@ from generic.testing.landscape.programs import find_gardener, gardener_version
 from generic.testing.landscape.router import Router
 
 SHOOTS = Resource(CORE, "shoots")
-API_SERVICES = Resource("apiregistration.k8s.io/v1", "apiservices", namespaced=False)
 START_SECONDS = 180.0
 """Maximum time for each program to become ready."""
 HEALTH_SECONDS = 2.0
+_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+"""The form of the list that Go programs read."""
 _SERVICES = {
     APISERVER_ADDRESS: (APISERVER_NAMESPACE, APISERVER),
     ADMISSION_ADDRESS: (GARDEN, ADMISSION_CONTROLLER),
@@ -155,7 +157,7 @@ def _start_apiserver(garden: Garden, program: Path, port: int, proxy: str) -> No
     ready = partial(_answers, f"https://{HOST}:{port}/readyz", trusted)
     garden.processes.wait_until(APISERVER, ready, START_SECONDS)
     garden.apply(api_registration(certificate))
-    garden.processes.wait_until(APISERVER, partial(_serves, garden.client), START_SECONDS)
+    garden.processes.wait_until(APISERVER, partial(_serves, garden), START_SECONDS)
 
 
 def _save_credentials(garden: Garden) -> list[str]:
@@ -215,16 +217,27 @@ def _answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
         return False
 
 
-def _serves(client: HttpClient) -> bool:
-    """Return whether Shoots can be listed and the cluster knows all of Gardener's APIs."""
+def _serves(garden: Garden) -> bool:
+    """Return whether Shoots can be listed, and programs discover all of Gardener's APIs.
+
+    The API server collects what they discover later than the APIs are available (Kubernetes
+    documentation, "The Kubernetes API", aggregated discovery).
+    """
+    cluster = garden.cluster
+    headers = {"Accept": _DISCOVERY, "Authorization": f"Bearer {cluster.admin_token}"}
+    trusted = ssl.create_default_context(cafile=str(cluster.ca_file))
+    opener = build_opener(ProxyHandler({}), HTTPSHandler(context=trusted))
     try:
-        client.list(SHOOTS)
-        found = client.list(API_SERVICES)
-    except ApiError:
+        garden.client.list(SHOOTS)
+        asked = Request(f"{cluster.url}/apis", headers=headers)  # noqa: S310 - https
+        with opener.open(asked, timeout=HEALTH_SECONDS) as answer:
+            groups = json.load(answer)["items"]
+    except (ApiError, OSError):
         return False
-    return all(_is_available(registered) for registered in found)
-
-
-def _is_available(registered: Raw) -> bool:
-    conditions = registered.get("status", {}).get("conditions", ())
-    return ("Available", "True") in [(one["type"], one["status"]) for one in conditions]
+    found = {
+        (group["metadata"]["name"], version["version"])
+        for group in groups
+        for version in group["versions"]
+        if version.get("resources")
+    }
+    return all((group, one) in found for group, all_ in API_VERSIONS.items() for one in all_)

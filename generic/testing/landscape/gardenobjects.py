@@ -37,7 +37,7 @@ ROLE = "gardener.cloud/role"
 """The label that says what a namespace or a Secret is for."""
 ISSUER = "https://issuer.landscape.invalid"
 """The issuer of workload identity tokens; no server answers there."""
-_API_VERSIONS = {
+API_VERSIONS: Mapping[str, Sequence[str]] = {
     "core.gardener.cloud": ("v1", "v1beta1"),
     "operations.gardener.cloud": ("v1alpha1",),
     "security.gardener.cloud": ("v1alpha1",),
@@ -66,7 +66,7 @@ def api_registration(ca: bytes) -> list[Raw]:
         ),
         *(
             _api_service(group, version, priority, ca)
-            for group, versions in _API_VERSIONS.items()
+            for group, versions in API_VERSIONS.items()
             for priority, version in enumerate(versions, start=1)
         ),
     ]
