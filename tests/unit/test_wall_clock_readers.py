@@ -168,6 +168,26 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "Garden.mark_deleted": (1, TESTING),
         "Garden._timestamp": (1, TESTING),
     },
+    "generic/testing/landscape/kubelet.py": {
+        "Kubelet._run": (1, TESTING),
+    },
+    "generic/testing/landscape/nodes.py": {
+        "ShootNodes._serve": (1, TESTING),
+        "ShootNodes._serve_pods": (1, TESTING),
+    },
+    "generic/testing/landscape/operators.py": {
+        "Operators._serve": (1, TESTING),
+    },
+    "generic/testing/landscape/podruns.py": {
+        "PodRuns.__init__": (1, TESTING),
+    },
+    "generic/testing/landscape/runs.py": {
+        "Run._start": (1, TESTING),
+        "Run._note_exit": (1, TESTING),
+    },
+    "generic/testing/landscape/volumes.py": {
+        "Tokens._request": (1, TESTING),
+    },
     "generic/testing/resourcemanager.py": {"ResourceManager._say": (1, TESTING)},
     # Commands show ages, and write what their user decides.
     "generic/tools/cli/drain.py": {"_print_table": (1, SHOWN)},
