@@ -181,9 +181,10 @@ class Lives:
             self.report.counts["shown"] += 1
         else:
             _wait(lambda: lying.hits >= 3, _UNSEEN_SECONDS)
+        has_ended = bool(self.ended[uid])  # first: the manager may release the object any moment
         obj = self._get(namespace, name)
         is_held = obj is not None and FINALIZER in (obj["metadata"].get("finalizers") or ())
-        if is_held and self.ended[uid]:
+        if is_held and has_ended:
             self._complain("forgotten", number, obj)
         if not is_held and lying.stage in ("finalizer", "all"):
             self._complain("forgotten", number, obj)  # the patch reached nothing
