@@ -94,7 +94,7 @@ class Informer:
         """The reason why there is no stream at the moment, or None."""
         self._quietly = False  # whether only the debug log has it
         self.synced = False
-        """Whether the store was complete at least once."""
+        """Whether the store was complete, and no restore of etcd has been found since."""
         self.absent = False
         """Whether the API server answered 404 to the last list: it does not serve the kind."""
 
