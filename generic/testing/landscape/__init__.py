@@ -5,7 +5,8 @@ Start with `landscape`, which runs all of it. `garden` has Gardener's control pl
 Gardener's components as one program, `clusters` the clusters under garden and seeds. `router` and
 `services` lead Services to local ports; `kubelet` runs pods as processes, by the table of `images`,
 with the volumes of `volumes`. Simulated are operators (`operators`), and the nodes of shoots
-(`shoots`, `nodes`, `kubeletport`). `gardenobjects` and `seedobjects` are data.
+(`shoots`, `nodes`, `kubeletport`). `podwrites` has the writes that kubelet and nodes share.
+`gardenobjects` and `seedobjects` are data.
 
 Not here: simulated components for fast tests (`garden`, `resourcemanager`, `machinecontroller`).
 """

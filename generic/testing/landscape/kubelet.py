@@ -13,7 +13,6 @@ Guarantees: a pod starts only programs of the table. A pod that asks for more st
 status and an event have the reason. After `stop`, no process of a pod runs.
 """
 
-import json
 import logging
 import threading
 import time
@@ -27,7 +26,7 @@ from generic.controller.controller import Again, Controller, Done, Failed, Resul
 from generic.controller.metrics import Metrics
 from generic.controller.predicates import all_of
 from generic.controller.workqueue import Backoff
-from generic.kube.client import connect, path_of
+from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.events import EventRecorder
 from generic.kube.finalizers import Stale
@@ -40,6 +39,7 @@ from generic.testing.landscape.caches import CONFIG_MAPS, PODS, SECRETS, Cache
 from generic.testing.landscape.containers import Image
 from generic.testing.landscape.podruns import Claims, Means, PodRuns
 from generic.testing.landscape.pods import Data, has_ended, is_deleting, status
+from generic.testing.landscape.podwrites import bind, delete_now
 from generic.testing.landscape.sandbox import World
 from generic.testing.landscape.services import Services
 from generic.testing.landscape.volumes import Tokens
@@ -141,7 +141,8 @@ class Kubelet:
     def _step(self, request: Request, pod: Raw) -> Result:
         node = pod["spec"].get("nodeName")
         if not node and not is_deleting(pod):
-            self._bind(request, pod)
+            with suppress(Conflict, NotFound):  # it was bound, or deleted, in the meantime
+                bind(self._client, pod["metadata"], NODE)
         if node != NODE:
             return Done()
         if is_deleting(pod):
@@ -152,14 +153,6 @@ class Kubelet:
         if request not in self._pods:
             self._pods[request] = PodRuns(pod, self._means)
         return self._run(request, pod, self._pods[request])
-
-    def _bind(self, request: Request, pod: Raw) -> None:
-        target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-        meta = {"name": request.name, "uid": pod["metadata"]["uid"]}
-        binding = {"metadata": meta, "target": target}
-        path = path_of(PODS, request.namespace, request.name, "binding")
-        with suppress(Conflict, NotFound):  # it was bound, or deleted, in the meantime
-            self._client.send("POST", path, body=json.dumps(binding).encode())
 
     def _run(self, request: Request, pod: Raw, known: PodRuns) -> Result:
         """Advance the containers of a pod, and report their state."""
@@ -194,10 +187,8 @@ class Kubelet:
             if known.is_alive and self._clock.monotonic() < known.kill_at:
                 return Again(_SOON)
             self._discard(request)
-        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-        path = path_of(PODS, request.namespace, request.name)
         with suppress(Conflict, NotFound):  # it was changed, or is gone, in the meantime
-            self._client.send("DELETE", path, body=json.dumps(options).encode())
+            delete_now(self._client, meta)
         return Again(_LATER)  # until the watch shows that it is gone
 
     def _discard(self, request: Request) -> None:

@@ -7,27 +7,27 @@ checks the VPN: it accepts the upgrade and carries no data. Not here: the machin
 simulated machine-controller-manager makes (`generic.testing.machinecontroller`).
 """
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from attrs import frozen
 
 from actuator.errors import Conflict, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
-from generic.kube.client import HttpClient, path_of
+from generic.kube.client import HttpClient
 from generic.library.machines import MACHINES
+from generic.testing.landscape.caches import PODS, SECRETS
+from generic.testing.landscape.pods import ContainerState, status
+from generic.testing.landscape.podwrites import bind, delete_now
 
 NODES = Resource("v1", "nodes", namespaced=False)
-PODS = Resource("v1", "pods")
-_SECRETS = Resource("v1", "secrets")
 _SCRIPT_IN = "worker.gardener.cloud/gardener-node-agent-secret-name"
 _CHECKSUM = "checksum/cloud-config-data"
 _SCRIPT_CHECKSUM = "checksum/data-script"
 _NODE = "node"
 """The label of a Machine with the name of its Node."""
-POD_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
 
 
 @frozen
@@ -71,26 +71,26 @@ class ShootNodes:
             node = shoot.create(NODES, made)
         elif not _has(node["metadata"], wanted):
             shoot.patch(NODES, name, "", {"metadata": wanted})
-        status = node_status(self.kubelet_port, self.version, format_time(self.clock.now()))
+        ready = node_status(self.kubelet_port, self.version, format_time(self.clock.now()))
         if not (node.get("status") or {}).get("addresses"):
-            shoot.patch(NODES, name, "", {"status": status}, subresource="status")
+            shoot.patch(NODES, name, "", {"status": ready}, subresource="status")
         if (machine["metadata"].get("labels") or {}).get(_NODE) != name:
             patch = {"metadata": {"labels": {_NODE: name}}}
             self.seed.patch(MACHINES, name, self.namespace, patch)
 
     def _serve_pods(self, shoot: HttpClient, nodes: list[str]) -> None:
-        now = format_time(self.clock.now())
+        now = self.clock.now()
         for pod in shoot.list(PODS):
             with suppress(NotFound, Conflict):
                 meta, bound = pod["metadata"], pod["spec"].get("nodeName")
                 if bound and (meta.get("deletionTimestamp") or bound not in nodes):
-                    _delete_now(shoot, meta)
+                    delete_now(shoot, meta)
                 elif nodes and not bound and not meta.get("deletionTimestamp"):
-                    _bind(shoot, meta, nodes[0])
+                    bind(shoot, meta, nodes[0])
                 elif bound and (pod.get("status") or {}).get("phase") == "Pending":
                     where = PODS, meta["name"], meta["namespace"]
-                    status = pod_status(pod, now)
-                    shoot.patch(*where, {"status": status}, subresource="status")
+                    ready = {"status": pod_status(pod, now)}
+                    shoot.patch(*where, ready, subresource="status")
 
 
 def node_status(port: int, version: str, now: str) -> Raw:
@@ -118,29 +118,16 @@ def node_status(port: int, version: str, now: str) -> Raw:
     }
 
 
-def pod_status(pod: Raw, now: str) -> Raw:
+def pod_status(pod: Raw, now: datetime) -> Raw:
     """Return the status of a pod all of whose containers are ready."""
-    containers = [
-        {
-            "name": one["name"],
-            "image": one["image"],
-            "imageID": "",
-            "ready": True,
-            "started": True,
-            "restartCount": 0,
-            "state": {"running": {"startedAt": now}},
-        }
-        for one in pod["spec"]["containers"]
-    ]
-    conditions = [_true(type, now) for type in POD_CONDITIONS]
-    parts = {"conditions": conditions, "containerStatuses": containers}
-    return {"phase": "Running", "startTime": now, **parts}
+    running = ContainerState({"running": {"startedAt": format_time(now)}}, ready=True)
+    return status(pod, [running] * len(pod["spec"]["containers"]), "", now)
 
 
 def _checksum(shoot: HttpClient, secret: str) -> str:
     """Return the checksum of the script that the node agent of a real node would have run."""
     try:
-        found = shoot.get(_SECRETS, secret, "kube-system") if secret else {"metadata": {}}
+        found = shoot.get(SECRETS, secret, "kube-system") if secret else {"metadata": {}}
     except NotFound:
         return ""
     annotations = found["metadata"].get("annotations") or {}
@@ -150,21 +137,6 @@ def _checksum(shoot: HttpClient, secret: str) -> str:
 def _has(meta: Raw, wanted: Raw) -> bool:
     """Whether the metadata has all wanted labels and annotations."""
     return all(value.items() <= (meta.get(key) or {}).items() for key, value in wanted.items())
-
-
-def _delete_now(shoot: HttpClient, meta: Raw) -> None:
-    """Delete a pod as its kubelet does once its containers have ended."""
-    path = path_of(PODS, meta["namespace"], meta["name"])
-    shoot.send("DELETE", path, body=json.dumps({"gracePeriodSeconds": 0}).encode())
-
-
-def _bind(shoot: HttpClient, meta: Raw, node: str) -> None:
-    """Assign a pod to a node, as the scheduler does."""
-    named = {"name": meta["name"], "namespace": meta["namespace"]}
-    target = {"apiVersion": "v1", "kind": "Node", "name": node}
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": named, "target": target}
-    path = path_of(PODS, meta["namespace"], meta["name"], "binding")
-    shoot.send("POST", path, body=json.dumps(binding).encode())
 
 
 def _true(type: str, now: str, **more: str) -> Raw:

@@ -15,7 +15,7 @@ from typing import Self
 from attrs import define, field, frozen
 
 from actuator.errors import ApiError
-from actuator.interface import Client, Clock, Resource
+from actuator.interface import Client, Clock
 from actuator.meta import Raw
 from generic.kube.certificates import KeyPair
 from generic.kube.client import HttpClient, connect
@@ -23,12 +23,12 @@ from generic.kube.clusters import NAMESPACES
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import HOST
+from generic.testing.landscape.caches import SECRETS
 from generic.testing.landscape.kubeletport import KubeletPort
 from generic.testing.landscape.nodes import ShootNodes
 from generic.testing.landscape.router import Router
 from generic.testing.machinecontroller import MachineControllers
 
-_SECRETS = Resource("v1", "secrets")
 _ROLE = "gardener.cloud/role=shoot"
 _MANAGED, _ISSUED = "managed-by=secrets-manager", "issued-at-time"
 _SERVER, _CLIENT, _KUBELET = "ca", "ca-client", "ca-kubelet"
@@ -76,7 +76,7 @@ class ShootAccess:
 
     def authorities(self) -> Mapping[str, Authority]:
         """Return the authorities in the seed. Raises ApiError."""
-        return authorities(self.seed.list(_SECRETS, self.namespace, label_selector=_MANAGED))
+        return authorities(self.seed.list(SECRETS, self.namespace, label_selector=_MANAGED))
 
 
 @define

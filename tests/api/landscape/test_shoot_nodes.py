@@ -10,7 +10,8 @@ from generic.kube.clusters import NAMESPACES
 from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.testing.envtest import Environment
-from generic.testing.landscape.nodes import NODES, PODS, ShootNodes
+from generic.testing.landscape.caches import PODS
+from generic.testing.landscape.nodes import NODES, ShootNodes
 from generic.testing.landscape.operators import ADDRESS, Operators
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds

@@ -2,6 +2,7 @@
 
 import pytest
 
+from actuator.meta import parse_time
 from generic.testing.landscape.nodes import node_status, pod_status
 from generic.testing.landscape.operators import (
     ADDRESS,
@@ -57,6 +58,6 @@ def test_a_node_and_a_pod_are_ready():
     node = node_status(1234, "v1.36.3", NOW)
     assert node["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 1234
     assert {one["type"]: one["status"] for one in node["conditions"]} == {"Ready": "True"}
-    pod = pod_status({"spec": {"containers": [{"name": "c", "image": "i"}]}}, NOW)
+    pod = pod_status({"spec": {"containers": [{"name": "c", "image": "i"}]}}, parse_time(NOW))
     assert pod["containerStatuses"][0]["ready"]
     assert {one["status"] for one in pod["conditions"]} == {"True"}
