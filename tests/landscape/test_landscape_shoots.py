@@ -9,8 +9,10 @@ from aws_landscape import NAMESPACE, aws_landscape, shoot
 from harness import eventually
 
 from actuator.errors import ApiError, NotFound
+from extensions.aws.controlplane import AwsControlPlane
 from generic.kube.clusters import NAMESPACES
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.drill.seeds import other_owners
 from generic.testing.landscape.garden import SHOOTS
 from generic.testing.landscape.seed import SEEDS
 
@@ -83,8 +85,10 @@ def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(aws, garden):
 
 
 def test_a_shoot_is_created_and_deleted_to_its_end(aws, garden):
+    """The AWS load balancer controller is simulated: a normal deletion waits for it."""
     created(garden, "deleted")
     delete(garden, "deleted")
-    eventually(lambda: is_gone(garden, SHOOTS, "deleted", NAMESPACE), DELETE)
+    with other_owners(aws.seed.client, [AwsControlPlane()], ["shoot--dev--deleted"]):
+        eventually(lambda: is_gone(garden, SHOOTS, "deleted", NAMESPACE), DELETE)
     label = f"{SHOOT_LABEL}=shoot--dev--deleted"
     assert aws.seed.client.list(ORPHANS, label_selector=label) == []
