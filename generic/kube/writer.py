@@ -27,7 +27,10 @@ class Writer(Struct, frozen=True):
     store: Store[Header]
     notify: Callable[[Event[Header]], None]
     forgets: bool = True
-    """Whether a deleted object is forgotten at once; else the watch reports it."""
+    """Whether an object under deletion is forgotten at once; any other is the watch's to report.
+
+    Only the watch tells a deletion from a restore of etcd to a state without the object.
+    """
 
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
@@ -50,7 +53,8 @@ class Writer(Struct, frozen=True):
         except NotServed:
             raise
         except NotFound as error:
-            if self.forgets:
+            known = self.store.get(request)
+            if self.forgets and known is not None and known.header.deletion_timestamp is not None:
                 self.store.forget(request, uid)
             raise ObjectGone(str(request)) from error
         entry, event = self.store.written(answer)

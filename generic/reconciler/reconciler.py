@@ -240,6 +240,9 @@ class Reconciler:
             return self._fail(attempt, found, failures, report)
         except ObjectGone:  # the answer to any write, also to that of an error
             known, track = attempt.entry, attempt.track
+            here = self._store.get(track.request)
+            if here is not None and here.header.uid == track.uid:
+                return Done()  # the watch will report whether it was deleted, or etcd restored
             ours = self._kind.finalizer in known.header.finalizers
             if ours and self.watchdog.keep_removed(track, known.header, known.raw):
                 return Again(0)

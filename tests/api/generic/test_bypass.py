@@ -1,6 +1,8 @@
 """Somebody takes our finalizer off while cleanup is unfinished: noticed, recorded, made up for."""
 
 import threading
+import time
+from typing import ClassVar
 
 import pytest
 from builders import infrastructure
@@ -8,6 +10,8 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.codec import decode
+from actuator.errors import NotFound
+from generic.kube.delegating import DelegatingClient
 from generic.kube.documents import Document
 from generic.kube.store import Store
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
@@ -135,6 +139,40 @@ def test_it_is_noticed_by_the_answer_to_an_error_that_could_not_be_written(seed,
     seed.delete()
     eventually(lambda: bypassed(manager) == 1)
     eventually(lambda: states(seed) == ["Gone"])
+
+
+class Denying(DelegatingClient):
+    """Answers the patches of some objects as if they did not exist."""
+
+    denied: ClassVar[set[str]] = set()
+
+    def patch(self, resource, name, namespace, patch, **named):
+        if resource.plural == "infrastructures" and name in self.denied:
+            raise NotFound(404, "not found", about=f"{resource}/{name}")
+        return super().patch(resource, name, namespace, patch, **named)
+
+
+def test_an_answer_does_not_prove_the_deletion_of_an_object_that_nobody_deletes(
+    seed, start, monkeypatch
+):
+    """As after a restore of etcd: only the watch knows whether it was deleted."""
+    monkeypatch.setattr(Denying, "denied", set())
+    actuator = Bucket()
+    manager = start(actuator, intercept=Denying)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    Denying.denied.add("infra")
+    before = actuator.operations().count("reconcile")
+    seed.patch({"spec": {"region": "eu-2"}})
+    seed.ask("reconcile")
+    eventually(lambda: actuator.operations().count("reconcile") > before)
+    time.sleep(1)
+    assert "delete" not in actuator.operations(), "its resources are in use"
+    assert bypassed(manager) == 0
+    assert orphans(seed) == []
+    Denying.denied.clear()
+    seed.ask("reconcile")
+    eventually(lambda: seed.status()["observedGeneration"] == 2)
 
 
 def test_a_release_of_ours_is_no_bypass(seed, start):
