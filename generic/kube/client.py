@@ -256,8 +256,6 @@ class HttpClient:
         limit = min(_TIMEOUT, self._seconds())
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         data = self._body(response, method, path)
-        if response.status >= 300:
-            raise self._error(method, path, response, data)
         if method != "GET" and self._is_trusted and (told := response.headers.get("warning")):
             self._warnings.log(path, told)
         return data
@@ -275,9 +273,6 @@ class HttpClient:
             raise Refused(0, f"GET {path}: a stream of a tenant's server has no limit of memory")
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
-            if response.status >= 300:
-                data = self._body(response, "GET", path)
-                raise self._error("GET", path, response, data)
             yield _lines(response, path)
         finally:
             response.close()
@@ -305,7 +300,7 @@ class HttpClient:
         *,
         stream: bool,
     ) -> Response:
-        """Return the answer of any status."""
+        """Return an answer without an error. Raises ApiError."""
         target = f"{self._access.prefix}{path}"
         if query:
             target = f"{target}?{_query(tuple(query.items()))}"
@@ -332,9 +327,12 @@ class HttpClient:
             self._observe(method, self._access.host, code)
         if response.status == 401:
             self._access.refused(authorization)
+        if response.status >= 300:
+            raise self._error(method, path, response)
         return response
 
-    def _error(self, method: str, path: str, response: Response, body: bytes) -> ApiError:
+    def _error(self, method: str, path: str, response: Response) -> ApiError:
+        body = self._body(response, method, path)
         error = _error(method, path, response.status, body, response.headers)
         names_an_object = error.about or isinstance(error, NotFound)
         requested = _requested(path)
