@@ -40,32 +40,6 @@ class SystemClock:
         return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
-class Steadiness:
-    """Whether the wall clock advanced like the monotonic clock over the last WINDOW. Pure."""
-
-    def __init__(self) -> None:
-        self._samples: deque[tuple[float, float]] = deque()
-        """Monotonic time, and wall time minus monotonic time."""
-
-    def add(self, wall: float, monotonic: float) -> float:
-        """Add a sample, in seconds; return the step since the one before, 0 within TOLERANCE."""
-        kept, offset = self._samples, wall - monotonic
-        step = offset - kept[-1][1] if kept else 0.0
-        is_step = abs(step) > TOLERANCE
-        if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _SPACING and not is_step:
-            kept.pop()
-        kept.append((monotonic, offset))
-        while len(kept) > 1 and kept[1][0] <= monotonic - WINDOW:
-            kept.popleft()
-        return step if is_step else 0.0
-
-    def is_steady(self) -> bool:
-        """Whether the samples cover the WINDOW, and differ by at most TOLERANCE."""
-        offsets = [offset for _, offset in self._samples]
-        covered = self._samples[-1][0] - self._samples[0][0] if offsets else 0.0
-        return covered >= WINDOW and max(offsets) - min(offsets) <= TOLERANCE
-
-
 class WatchedClock:
     """A clock that knows whether its wall clock was steady in this process; thread-safe.
 
@@ -75,7 +49,8 @@ class WatchedClock:
     def __init__(self, clock: Clock) -> None:
         self.now, self.monotonic = clock.now, clock.monotonic
         self._lock = threading.Lock()
-        self._steadiness = Steadiness()
+        self._samples: deque[tuple[float, float]] = deque()
+        """Monotonic time, and wall time minus monotonic time, over the last WINDOW."""
         self._unsteady_since = clock.monotonic()
         """In monotonic seconds; infinity while the wall clock is steady."""
 
@@ -85,8 +60,8 @@ class WatchedClock:
             before, now, after = self.monotonic(), self.now(), self.monotonic()
             if after - before > 1.0:
                 return None  # the process was stopped in between, which is no step
-            step = self._steadiness.add(now.timestamp(), after)
-            is_steady = self._steadiness.is_steady()
+            step = self._add(now.timestamp(), after)
+            is_steady = self._is_steady()
             is_lost = not is_steady and self._unsteady_since == math.inf
             if is_steady or is_lost:
                 self._unsteady_since = math.inf if is_steady else after
@@ -99,6 +74,24 @@ class WatchedClock:
         """See `eventual_now` of this module."""
         is_late = self.monotonic() - self._unsteady_since > PATIENCE
         return self.now() if is_late else self.trusted_now()
+
+    def _add(self, wall: float, monotonic: float) -> float:
+        """Add a sample, in seconds; return the step since the one before, 0 within TOLERANCE."""
+        kept, offset = self._samples, wall - monotonic
+        step = offset - kept[-1][1] if kept else 0.0
+        is_step = abs(step) > TOLERANCE
+        if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _SPACING and not is_step:
+            kept.pop()
+        kept.append((monotonic, offset))
+        while len(kept) > 1 and kept[1][0] <= monotonic - WINDOW:
+            kept.popleft()
+        return step if is_step else 0.0
+
+    def _is_steady(self) -> bool:
+        """Whether the samples cover the WINDOW, and differ by at most TOLERANCE."""
+        offsets = [offset for _, offset in self._samples]
+        is_covered = self._samples[-1][0] - self._samples[0][0] >= WINDOW
+        return is_covered and max(offsets) - min(offsets) <= TOLERANCE
 
 
 def trusted_now(clock: Clock) -> datetime | None:
