@@ -120,7 +120,7 @@ class Attempt:
         if self._removal is Removal.PUBLISHED:
             self.publish()
         if is_due:
-            patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
+            patch = self._with_removal(patch, self.start.generation)
         if patch:
             self.entry = self._writer.patch(self.request, self.uid, patch)
         if is_due:
@@ -229,11 +229,9 @@ class Attempt:
         """Remove the operation annotation after success; a newer request stays and runs again."""
         if self._removal is not Removal.AFTER:
             return
-        patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
-        try:
+        with suppress(Stale, ObjectGone):
+            patch = self._with_removal([], self.start.generation)
             self.entry = self._writer.patch(self.request, self.uid, patch)
-        except (Stale, ObjectGone):
-            pass
 
     def release(self) -> None:
         """Remove our finalizer and a migrate annotation; a deleted object counts as success.
@@ -251,18 +249,18 @@ class Attempt:
             patch = finalizers.take_off(ours, self.uid, header.finalizers, deleting=deleting)
         same_request = requested(header) == requested(self.start)
         if self._removal is Removal.AFTER and same_request:
-            uid = [test("/metadata/uid", self.uid)]
-            patch = [*(patch or uid), *self._take_request_off(header.generation)]
+            patch = self._with_removal(patch, header.generation)
         return patch
 
-    def _take_request_off(self, generation: int | None = None) -> list[Raw]:
+    def _with_removal(self, patch: list[Raw], generation: int) -> list[Raw]:
+        """Return the patch of metadata that also removes the annotation, if it is unchanged."""
         operation, timestamp = requested(self.start)
         path = f"/metadata/annotations/{escape(OPERATION)}"
-        read = self.start.generation if generation is None else generation
         return [
+            *(patch or [test("/metadata/uid", self.uid)]),
             test(path, operation),
             test(f"/metadata/annotations/{escape(TIMESTAMP)}", timestamp),
-            test("/metadata/generation", read),
+            test("/metadata/generation", generation),
             remove(path),
         ]
 
@@ -305,7 +303,7 @@ class Attempt:
             return status.patch(raw, sent)
 
         with self._lock:
-            self._refresh()  # other clients may have written meanwhile
+            self.entry = self._writer.latest(self.request, self.uid)  # others may have written
             self._patch(patch, subresource="status")
             stored = read_json(self.entry.raw).get("status")
         dropped: dict[str, list[str]] = {}
@@ -330,10 +328,7 @@ class Attempt:
             except Stale:
                 if not left:
                     raise
-                self._refresh()
-
-    def _refresh(self) -> None:
-        self.entry = self._writer.latest(self.request, self.uid)
+                self.entry = self._writer.latest(self.request, self.uid)
 
 
 def _plain(field: str, value: Any) -> Any:
