@@ -18,17 +18,18 @@ already deleted is not an error.
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
-from actuator.errors import Invalid, NotFound
+from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from actuator.qualified import require_qualified
 from generic.kube.dropped import CHANGED, NotStored
 from generic.kube.patches import add, remove, replace, test, tests_hold
 
-__all__ = ["Stale", "finalizer", "patch_tested", "put_on", "take_off"]
+__all__ = ["Stale", "finalizer", "patch_tested", "put_on", "strip", "take_off"]
 
 T = TypeVar("T")
 
+_ROUNDS = 5
 # Clears the managed fields (Kubernetes documentation, "Server-Side Apply").
 _CLEAR_MANAGED_FIELDS: Raw = add("/metadata/managedFields", [{}])
 
@@ -105,6 +106,29 @@ def patch_tested(
     if any(one not in kept for finalizers in added for one in finalizers):
         raise NotStored(resource, [f"metadata.finalizers{CHANGED}"])
     return answer
+
+
+def strip(client: Client, resource: Resource, obj: Raw, names: Collection[str]) -> list[str]:
+    """Remove finalizers from an object as it was read; return those that stay.
+
+    Raises NotFound if it is deleted or replaced, Conflict if other clients keep changing the list,
+    and ApiError.
+    """
+    meta = obj["metadata"]
+    name, namespace = meta["name"], meta.get("namespace", "")
+    for _ in range(_ROUNDS):
+        finalizers: list[str] = meta.get("finalizers") or []
+        rest = [other for other in finalizers if other not in names]
+        if rest == finalizers:
+            return rest
+        try:
+            patch_tested(
+                client, resource, name, namespace, take_off(names, meta["uid"], finalizers)
+            )
+            return rest
+        except Stale as stale:
+            meta = stale.fresh["metadata"]
+    raise Conflict(409, f"{resource} {name} changes too often; retry")
 
 
 def finalizer(

@@ -27,7 +27,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, NotFound
 from actuator.interface import Actuator, Context, Resource, Result, WrappedActuator, resource_of
 from actuator.meta import Object, Raw
-from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.kube.finalizers import Stale, patch_tested, put_on, strip
 from generic.kube.headers import Request, header
 
 _SECRETS = Resource("v1", "secrets")
@@ -88,33 +88,33 @@ class GuardsSecret(WrappedActuator):
 
     def _guard(self, ctx: Context, obj: Any) -> None:
         finalizer = self._finalizer(obj)
-
-        def patch_of(meta: Raw | None) -> list[Raw] | None:
-            if meta is None:
+        for _ in range(_ROUNDS):
+            secret = _read(ctx, obj)
+            if secret is None:
                 raise ConfigurationError(
                     f"{obj.KIND.name} {obj.key}: spec.secretRef: Secret {_secret_of(obj)} not "
                     "found; create it, or reference another Secret"
                 )
+            meta = secret["metadata"]
             finalizers = meta.get("finalizers") or []
             deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
-            is_done = finalizer in finalizers or deleting
-            return None if is_done else put_on(finalizer, meta["uid"], finalizers)
-
-        _change(ctx, obj, patch_of)
+            if finalizer in finalizers or deleting:
+                return
+            patch = put_on(finalizer, meta["uid"], finalizers)
+            with suppress(Stale, NotFound):
+                patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+                return
+        raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")
 
     def _let_go(self, ctx: Context, obj: Any) -> None:
         """Release the Secret, read again: other clients write it during a long deletion."""
         finalizer = self._finalizer(obj)
         if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
             return
-
-        def patch_of(meta: Raw | None) -> list[Raw] | None:
-            finalizers = (meta or {}).get("finalizers") or []
-            if meta is None or finalizer not in finalizers:
-                return None
-            return take_off([finalizer], meta["uid"], finalizers)
-
-        _change(ctx, obj, patch_of)
+        secret = _read(ctx, obj)
+        if secret is not None:
+            with suppress(NotFound):
+                strip(ctx.client, _SECRETS, secret, [finalizer])
 
     def _finalizer(self, obj: Object) -> str:
         return self.finalizer or obj.KIND.finalizer
@@ -150,26 +150,11 @@ def _secret_of(obj: Any) -> Request:
 
 
 def _read(ctx: Context, obj: Any) -> Raw | None:
-    """Return the Secret's metadata, or None if it does not exist."""
+    """Return the Secret, or None if it does not exist."""
     namespace, name = _secret_of(obj)
     if not name or not namespace:
         return None
     try:
-        secret = ctx.client.get(_SECRETS, name, namespace)
+        return ctx.client.get(_SECRETS, name, namespace)
     except NotFound:
         return None
-    meta: Raw = secret["metadata"]
-    return meta
-
-
-def _change(ctx: Context, obj: Any, patch_of: Callable[[Raw | None], list[Raw] | None]) -> None:
-    """Apply the patch, if there is one, for the Secret's metadata as read; read again if stale."""
-    for _ in range(_ROUNDS):
-        meta = _read(ctx, obj)
-        patch = patch_of(meta)
-        if meta is None or patch is None:
-            return
-        with suppress(Stale, NotFound):
-            patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
-            return
-    raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")

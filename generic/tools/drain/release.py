@@ -15,6 +15,7 @@ again. Nothing is deleted and no actuator operation is called: `external_resourc
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 import attrs
@@ -23,7 +24,7 @@ from actuator.cluster import ClusterState, Verdict
 from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
 from actuator.interface import Client, Clock, ExternalResource, Resource
 from actuator.meta import Raw
-from generic.kube.finalizers import Stale, patch_tested, take_off
+from generic.kube.finalizers import strip
 from generic.kube.headers import Request, as_dict
 from generic.kube.refusals import explained
 from generic.manager.leaderelection import LEASES, Timing
@@ -33,7 +34,6 @@ from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, reco
 from generic.tools.drain.survey import Held, Survey, may
 
 _SECRETS = Resource("v1", "secrets")
-_ROUNDS = 5
 _PAUSE = 0.5
 _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 _AGAIN = "the finalizer was added again: stop the extension"
@@ -133,8 +133,9 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
     notes = [f"{orphans} Orphan{'s' if orphans > 1 else ''}"] if orphans else []
     if _guards_alone(held, needing):
         _unguard(client, held)
-    with may("patch", held.resource):
-        rest = _take_off(client, held.resource, held.raw, held.finalizer)
+    rest: list[str] = []
+    with may("patch", held.resource), suppress(NotFound):
+        rest = strip(client, held.resource, held.raw, [held.finalizer])
     if rest and held.is_deleting:
         notes.append(f"waits for {', '.join(rest)}")
     return "; ".join(notes)
@@ -182,35 +183,11 @@ def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:
 def _unguard(client: Client, held: Held) -> None:
     assert held.header.secret is not None
     namespace, name = held.header.secret
-    try:
+    with suppress(NotFound):
         with may("get", _SECRETS):
             secret = client.get(_SECRETS, name, namespace)
-    except NotFound:
-        return
-    with may("patch", _SECRETS):
-        _take_off(client, _SECRETS, secret, held.finalizer)
-
-
-def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> Sequence[str]:
-    """Remove the finalizer if the object exists; return the remaining finalizers.
-
-    Raises ActuatorError if other clients keep changing the object, and ApiError.
-    """
-    for _ in range(_ROUNDS):
-        meta = as_dict(raw.get("metadata"))
-        finalizers: list[str] = meta.get("finalizers") or []
-        if finalizer not in finalizers:
-            return finalizers
-        patch = take_off([finalizer], meta["uid"], finalizers)
-        try:
-            patch_tested(client, resource, meta["name"], meta.get("namespace", ""), patch)
-        except NotFound:
-            return []
-        except Stale as stale:
-            raw = stale.fresh
-            continue
-        return [other for other in finalizers if other != finalizer]
-    raise ActuatorError(f"{resource} {meta['name']} changes too often; retry")
+        with may("patch", _SECRETS):
+            strip(client, _SECRETS, secret, [held.finalizer])
 
 
 def rows_of_held(held: Sequence[Held]) -> list[Row]:
