@@ -91,18 +91,6 @@ class Invoker(Struct, frozen=True):
     """Receives the name of each operation and the seconds of its call, when it returns."""
     remote: Remote
 
-    def new_call(
-        self,
-        operation: Operation,
-        report: Reporter,
-        save: Callable[[], None] = lambda: None,
-        seconds: float | None = None,
-        grace: float | None = None,
-    ) -> "ActuatorCall":
-        """Return the Context for one call of at most `seconds`, by default the kind's timeout."""
-        limit = self.kind.timeout if seconds is None else seconds
-        return ActuatorCall(self, operation, report, save, limit, grace)
-
     def invoke(
         self,
         call: "ActuatorCall",
@@ -138,7 +126,7 @@ class Invoker(Struct, frozen=True):
 
         Raises WorkerReplaced if it does not return within `seconds`.
         """
-        call = self.new_call(Operation.FORCE_DELETE, report, seconds=seconds, grace=0.0)
+        call = ActuatorCall(self, Operation.FORCE_DELETE, report, seconds=seconds, grace=0.0)
         if not self.tracks.begin_reserved(track, call):
             return [UNKNOWN]
         try:
@@ -218,13 +206,17 @@ class ActuatorCall(Call):
         invoker: Invoker,
         operation: Operation,
         report: Reporter,
-        save: Callable[[], None],
-        seconds: float,
-        grace: float | None,
+        save: Callable[[], None] = lambda: None,
+        seconds: float | None = None,
+        grace: float | None = None,
     ) -> None:
-        """`save` writes what the actuator changed in the status of the object."""
+        """`save` writes what the actuator changed in the status of the object.
+
+        The call has at most `seconds`, by default the kind's timeout.
+        """
         gate, clock = invoker.gate, invoker.clock
-        super().__init__(operation, invoker.client, clock, gate, seconds, grace=grace)
+        limit = invoker.kind.timeout if seconds is None else seconds
+        super().__init__(operation, invoker.client, clock, gate, limit, grace=grace)
         self._invoker = invoker
         self._report = report
         self._save = save

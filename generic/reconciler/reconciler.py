@@ -42,7 +42,7 @@ from generic.reconciler.deletion.force_deletion import ForceDeletion
 from generic.reconciler.deletion.late_cleanup import LateCleanup
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.failure import Waiting, classify, seconds_since
-from generic.reconciler.invoker import CallFailed, Invoker
+from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -191,7 +191,7 @@ class Reconciler:
         track = attempt.track
         self._invoker.refuse_while_one_hangs(track)
         obj = attempt.open(self._cls)
-        call = self._invoker.new_call(attempt.operation, report, attempt.save)
+        call = ActuatorCall(self._invoker, attempt.operation, report, attempt.save)
         cluster = self._d.clusters.cluster(track.request.namespace)
         track.called_at = attempt.start.resource_version
         self._tracks.begin(track, call)

@@ -90,7 +90,7 @@ class ForceDeletion(Struct, frozen=True):
             report.log.error("force-delete budget exceeded: skipping force_delete")
             return OrphanReason.BUDGET
         seconds = min(self.invoker.kind.timeout, left)
-        call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, seconds)
+        call = ActuatorCall(self.invoker, Operation.FORCE_DELETE, report, attempt.save, seconds)
         if not self.invoker.tracks.begin_reserved(attempt.track, call):
             report.log.error("too many abandoned calls: skipping force_delete")
             return OrphanReason.HANGING
@@ -119,7 +119,7 @@ class ForceDeletion(Struct, frozen=True):
     def _strip(self, attempt: Attempt, report: Reporter) -> list[ExternalResource]:
         """Strip declared seed objects; return those that remain in the seed."""
         groups: Sequence[SeedObjects] = ()
-        call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS)
+        call = ActuatorCall(self.invoker, Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS)
         try:
             groups = self.invoker.actuator.seed_objects
             call.delete_seed_objects(groups)

@@ -21,7 +21,7 @@ from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.headers import Header
 from generic.kube.store import Entry
-from generic.reconciler.invoker import CallFailed, Invoker
+from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record
 from generic.reconciler.orphans.probe import refused
@@ -66,7 +66,7 @@ class LateCleanup(Struct, frozen=True):
                 report.log.warning("late cleanup skipped: the name belongs to a new object")
             else:
                 self.invoker.refuse_while_one_hangs(track)
-                call = self.invoker.new_call(removal.operation, report)
+                call = ActuatorCall(self.invoker, removal.operation, report)
                 self.invoker.tracks.begin(track, call)
                 self.invoker.invoke(call, track, obj, self.clusters(track.request.namespace))
                 self._finish(removal, report)
