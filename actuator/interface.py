@@ -49,6 +49,9 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
+SECRETS, CONFIG_MAPS = Resource("v1", "secrets"), Resource("v1", "configmaps")
+
+
 def resource_of(kind: Kind) -> Resource:
     """Return the location of objects of `kind`."""
     return Resource(kind.api_version, kind.plural, kind.namespaced)

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from actuator.errors import ConfigurationError, Forbidden, NotFound, ShootUnreachable
-from actuator.interface import SHOOT_ACCESS, Client, Resource
+from actuator.interface import SECRETS, SHOOT_ACCESS, Client
 from generic.kube.client import HttpClient, connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
 
-_SECRETS = Resource("v1", "secrets")
 _CONNECTIONS = 2
 """Maximum idle connections of each client."""
 _MOST_SHOOTS = 256
@@ -90,7 +89,7 @@ class Remote:
             source = f"Secret {namespace}/{name}"
             with suppress(NotFound):
                 try:
-                    secret = self._seed.get(_SECRETS, name, namespace)
+                    secret = self._seed.get(SECRETS, name, namespace)
                 except Forbidden as error:
                     remedy = "add actuator.interface.SHOOT_ACCESS to the permissions"
                     raise ShootUnreachable(f"{source}: {error}; {remedy}") from error

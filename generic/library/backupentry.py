@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from actuator.cluster import Cluster
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
-from actuator.interface import Actuator, Context, Resource
+from actuator.interface import SECRETS, Actuator, Context
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
@@ -28,7 +28,6 @@ from generic.library.manifests import manifest
 __all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
 
 CREATED_BY = "backup.gardener.cloud/created-by"
-_SECRETS = Resource("v1", "secrets")
 _SOURCE = "source-"
 _SECRET = "etcd-backup"  # noqa: S105 - a name
 _BUCKET = "bucketName"
@@ -61,7 +60,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
 
     permissions = (
         NAMESPACES.permission("get"),
-        _SECRETS.permission("get", "create", "patch", "delete"),
+        SECRETS.permission("get", "create", "patch", "delete"),
     )
 
     @abstractmethod
@@ -81,7 +80,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
         if home is None or home["metadata"].get("deletionTimestamp") is not None:
             return
         reference = entry.spec.secret_ref
-        given = find(ctx.client, _SECRETS, reference.name, reference.namespace)
+        given = find(ctx.client, SECRETS, reference.name, reference.namespace)
         if given is None:
             raise ConfigurationError(
                 f"BackupEntry {entry.key}: spec.secretRef: Secret not found; create it"
@@ -94,12 +93,12 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     def delete(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
         """Delete etcd's credentials and the backups."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
-        existing = find(ctx.client, _SECRETS, _name(entry), namespace)
+        existing = find(ctx.client, SECRETS, _name(entry), namespace)
         meta = existing["metadata"] if existing is not None else {}
         creator = (meta.get("annotations") or {}).get(CREATED_BY)
         if meta and creator in (None, "", entry.metadata.name):
             with suppress(NotFound, Conflict):  # deleted, or replaced by another owner
-                ctx.client.delete(_SECRETS, _name(entry), namespace, uid=meta["uid"])
+                ctx.client.delete(SECRETS, _name(entry), namespace, uid=meta["uid"])
         self.delete_entry(ctx, entry)
 
 
@@ -133,14 +132,14 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
 
 def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
     meta = wanted["metadata"]
-    existing = find(ctx.client, _SECRETS, meta["name"], meta["namespace"])
+    existing = find(ctx.client, SECRETS, meta["name"], meta["namespace"])
     try:
         if existing is None:
-            ctx.client.create(_SECRETS, wanted)
+            ctx.client.create(SECRETS, wanted)
         elif changes := _changes(existing, wanted):
             uid = test("/metadata/uid", existing["metadata"]["uid"])
             patch = [uid, test_version(existing), *changes]
-            patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+            patch_tested(ctx.client, SECRETS, meta["name"], meta["namespace"], patch)
     except (AlreadyExists, NotFound, Stale) as error:
         name = f"{meta['namespace']}/{meta['name']}"
         raise RequeueAfter(

@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from actuator.errors import AlreadyExists, ConfigurationError, Invalid, RequeueAfter
-from actuator.interface import Client, Clock, Permission, Resource
+from actuator.interface import SECRETS, Client, Clock, Permission
 from actuator.meta import Raw
 from generic.controller.httpserver import parse_address
 from generic.controller.metrics import Metrics
@@ -51,7 +51,6 @@ from generic.manager.registry import Registry
 
 logger = logging.getLogger(__name__)
 
-SECRETS = Resource("v1", "secrets")
 _PASS_SECONDS = 60.0
 _RETRY_SECONDS = 2.0
 _MAX_STEPS = 4

@@ -27,12 +27,12 @@ from actuator.errors import (
     NotFound,
 )
 from actuator.interface import (
+    SECRETS,
     Actuator,
     Client,
     Clock,
     ExternalResource,
     FieldProblem,
-    Resource,
     Result,
     SeedObjects,
     innermost,
@@ -51,7 +51,6 @@ from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 
-_SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
 RESOURCES_SECONDS = 2.0
 """Time limit of external_resources in seconds: it sends no requests."""
@@ -242,7 +241,7 @@ class ActuatorCall(Call):
         self.permit()
         secret, track = Request(namespace, name), self._report.track
         try:
-            found = self.client.get(_SECRETS, name, namespace)
+            found = self.client.get(SECRETS, name, namespace)
         except NotFound:
             kept = (track.secrets or {}).get(secret) if self.operation.deletes else None
             known = kept and kept.read(self.clock.now())

@@ -17,7 +17,7 @@ from typing import Any
 
 from actuator.codec import decode, encode
 from actuator.errors import AlreadyExists, ApiError, NotFound
-from actuator.interface import Client, Resource, resource_of
+from actuator.interface import SECRETS, Client, Resource, resource_of
 from actuator.meta import ObjectMeta, OwnerReference, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.library.machines import (
@@ -35,7 +35,6 @@ SELECTED = "node.machine.sapcloud.io/selected-for-update"
 """Label of a machine that the user selects for its in-place update."""
 
 _UPDATE, _CANDIDATE, _CHOSEN = "InPlaceUpdate", "CandidateForUpdate", "SelectedForUpdate"
-_SECRETS = Resource("v1", "secrets")
 _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
 
@@ -167,11 +166,11 @@ class MachineController:
                 continue
             references = [one.get("secretRef"), one.get("credentialsSecretRef")]
             needed |= {(ref["namespace"], ref["name"]) for ref in references if ref}
-        for secret in self._list(_SECRETS):
+        for secret in self._list(SECRETS):
             if (self._namespace, _name(secret)) not in needed:
-                self._release(_SECRETS, secret, [MCM_FINALIZER, MC_FINALIZER])
+                self._release(SECRETS, secret, [MCM_FINALIZER, MC_FINALIZER])
             elif not _is_deleting(secret):
-                self._hold(_SECRETS, secret, MCM_FINALIZER)
+                self._hold(SECRETS, secret, MCM_FINALIZER)
 
     def _create_set(self, deployment: Raw, replicas: int) -> None:
         template = deployment["spec"]["template"]

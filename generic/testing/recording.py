@@ -12,7 +12,7 @@ from typing import Any
 
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Client, Resource, SeedObjects, resource_of
+from actuator.interface import SECRETS, Client, Resource, SeedObjects, resource_of
 from actuator.meta import Object, Raw
 from generic.controller import logs
 from generic.kube.clock import SystemClock
@@ -22,7 +22,6 @@ from generic.testing.garden import resource_of_manifest
 
 __all__ = ["RecordingClient", "RecordingContext"]
 
-_SECRETS = Resource("v1", "secrets")
 _LOGGER = logging.getLogger(__name__)
 _LOGGER.setLevel(logging.DEBUG)  # also without `caplog.set_level`
 
@@ -156,7 +155,7 @@ class RecordingContext(Call):
 
     def secret(self, name: str, namespace: str) -> Raw:
         """See Context."""
-        return self.client.get(_SECRETS, name, namespace)
+        return self.client.get(SECRETS, name, namespace)
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""

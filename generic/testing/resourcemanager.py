@@ -17,7 +17,7 @@ import yaml
 from actuator.codec import decode, encode
 from actuator.conditions import set_condition
 from actuator.errors import ApiError, NotFound
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client
 from actuator.meta import Condition, Raw
 from generic.kube.clock import SystemClock
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
@@ -29,7 +29,6 @@ from generic.library.managedresources import (
 )
 from generic.testing.garden import resource_of_manifest
 
-_SECRETS = Resource("v1", "secrets")
 _IGNORE = "resources.gardener.cloud/ignore"
 _MANAGER = "gardener-resource-manager"
 
@@ -83,7 +82,7 @@ class ResourceManager:
 
     def _read(self, mr: Raw, ref: Raw) -> Iterator[Raw]:
         """Yield the manifests in a Secret. Raises ApiError, and ValueError for invalid content."""
-        secret = self._client.get(_SECRETS, ref["name"], mr["metadata"]["namespace"])
+        secret = self._client.get(SECRETS, ref["name"], mr["metadata"]["namespace"])
         for key, value in sorted((secret.get("data") or {}).items()):
             try:
                 documents = list(yaml.safe_load_all(base64.b64decode(value)))

@@ -20,7 +20,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import DecodeError, NotFound
-from actuator.interface import Actuator, Context, Permission, Resource, Result
+from actuator.interface import SECRETS, Actuator, Context, Permission, Resource, Result
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.library import managedresources
@@ -32,7 +32,6 @@ from generic.library.secrets.access import PERMISSIONS as ACCESS
 
 _REQUEUE = 2.0
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
-_SECRETS = Resource("v1", "secrets")
 
 
 class GenericControlPlane(Actuator[ControlPlane]):
@@ -231,7 +230,7 @@ def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
     """Return the Secret of spec.secretRef, if it exists: a shoot may have no cloud."""
     try:
         name = obj.spec.secret_ref.name  # with an empty name a GET is a LIST
-        return [ctx.client.get(_SECRETS, name, obj.metadata.namespace)] if name else ()
+        return [ctx.client.get(SECRETS, name, obj.metadata.namespace)] if name else ()
     except (NotFound, DecodeError):  # an unreadable secretRef must not block a deletion
         return ()
 

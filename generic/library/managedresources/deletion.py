@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
-from actuator.interface import Client, Clock
+from actuator.interface import SECRETS, Client, Clock
 from actuator.meta import ObjectMeta, parse_time
 from generic.kube.patches import add
 from generic.library.managedresources import kind, ours
@@ -116,9 +116,9 @@ def _failures(managed: ManagedResource, clock: Clock) -> list[str]:
 def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
     namespace = managed.metadata.namespace
     with suppress(NotFound):
-        meta = decode(ObjectMeta, client.get(ours.SECRETS, name, namespace)["metadata"])
+        meta = decode(ObjectMeta, client.get(SECRETS, name, namespace)["metadata"])
         if ours.is_ours(meta, origin, managed):
-            client.delete(ours.SECRETS, name, namespace, uid=meta.uid)
+            client.delete(SECRETS, name, namespace, uid=meta.uid)
 
 
 def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:

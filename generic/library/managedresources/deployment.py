@@ -8,7 +8,7 @@ import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, AlreadyExists
-from actuator.interface import Client
+from actuator.interface import SECRETS, Client
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.kube.patches import add, test
 from generic.library.managedresources import kind, ours
@@ -112,9 +112,9 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
     objects = {"objects.yaml": str(Base64.encode_bytes(data))}
     secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
     try:
-        client.create(ours.SECRETS, secret)
+        client.create(SECRETS, secret)
     except AlreadyExists:
-        existing = client.get(ours.SECRETS, name, namespace)
+        existing = client.get(SECRETS, name, namespace)
         what = f"Secret {namespace}/{name}"
         ours.refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
         if existing.get("data") != secret["data"] or not existing.get("immutable"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, RequeueAfter
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client
 from actuator.meta import ObjectMeta, Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import test
@@ -29,7 +29,6 @@ An extension that takes over from a Go extension adopts these in the shoot's nam
 others (gardener, `extensions/pkg/controller/controlplane/genericactuator`).
 """
 
-SECRETS = Resource("v1", "secrets")
 
 PERMISSIONS = tuple(
     resource.permission("get", "create", "patch", "delete")

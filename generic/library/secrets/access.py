@@ -9,12 +9,11 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, Conflict, NotFound
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client
 from actuator.meta import Raw
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
-_SECRETS = Resource("v1", "secrets")
 _PREFIX = "shoot-access-"
 _GENERIC = "generic-token-kubeconfig"
 _GENERIC_NAME = "generic-token-kubeconfig.secret.gardener.cloud/name"
@@ -22,7 +21,7 @@ _PURPOSE = ("resources.gardener.cloud/purpose", "token-requestor")
 _CLASS = ("resources.gardener.cloud/class", "shoot")
 _ACCOUNT = "serviceaccount.resources.gardener.cloud"
 
-PERMISSIONS = (_SECRETS.permission("get", "create", "patch", "delete"),)
+PERMISSIONS = (SECRETS.permission("get", "create", "patch", "delete"),)
 """The permissions for requesting access."""
 
 
@@ -50,7 +49,7 @@ class ShootAccess:
         wanted = self._manifest(namespace)
         found = self._find(client, namespace)
         if found is None or not _asks_the_same(found["metadata"], wanted["metadata"]):
-            client.apply(_SECRETS, wanted)
+            client.apply(SECRETS, wanted)
 
     def delete(self, client: Client, namespace: str) -> None:
         """Delete the request. A deleted one, or one of another owner, counts as success."""
@@ -58,12 +57,12 @@ class ShootAccess:
             found = self._find(client, namespace)
             if found is not None:
                 uid = found["metadata"]["uid"]
-                client.delete(_SECRETS, self.secret_name, namespace, uid=uid)
+                client.delete(SECRETS, self.secret_name, namespace, uid=uid)
         except (NotFound, Conflict, ActuatorError):
             return
 
     def _find(self, client: Client, namespace: str) -> Raw | None:
-        found, (key, value) = find(client, _SECRETS, self.secret_name, namespace), _PURPOSE
+        found, (key, value) = find(client, SECRETS, self.secret_name, namespace), _PURPOSE
         if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
             raise ActuatorError(
                 f"Secret {namespace}/{self.secret_name} exists but requests no token, so "

@@ -22,7 +22,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
-from actuator.interface import Client, Clock, Resource
+from actuator.interface import SECRETS, Client, Clock
 from generic.kube.certificates import SKEW, x509
 from generic.kube.clock import eventual_now, trusted_now
 from generic.library.secrets.config import (
@@ -37,14 +37,13 @@ from generic.library.secrets.config import (
 )
 from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Issued, Kept, read
 
-_SECRETS = Resource("v1", "secrets")
 _LEFT = timedelta(days=10)
 _OVERLAP = timedelta(hours=24)
 _OVER = 0.8
 _CHANGED = 1.0
 _LENGTH, _BITS = 16, 2048
 
-PERMISSIONS = (_SECRETS.permission("get", "list", "create", "delete"),)
+PERMISSIONS = (SECRETS.permission("get", "list", "create", "delete"),)
 """The permissions of a SecretsManager."""
 
 
@@ -100,12 +99,12 @@ class SecretsManager:
         for kept in self._kept():
             if kept.secret_name not in self._wanted:
                 with suppress(NotFound, Conflict):
-                    self._client.delete(_SECRETS, kept.secret_name, self._namespace, uid=kept.uid)
+                    self._client.delete(SECRETS, kept.secret_name, self._namespace, uid=kept.uid)
 
     def _kept(self) -> list[Kept]:
         """Return the newest first."""
         selector = f"{'='.join(MANAGED_BY)},{IDENTITY}={self._identity}"
-        found = self._client.list(_SECRETS, self._namespace, label_selector=selector)
+        found = self._client.list(SECRETS, self._namespace, label_selector=selector)
         kept = [kept for secret in found if (kept := read(secret)) is not None]
         return sorted(kept, key=lambda k: k.issued, reverse=True)
 
@@ -179,7 +178,7 @@ class SecretsManager:
         )
         try:
             manifest = made.manifest(self._namespace, self._identity, persist=self._persist)
-            self._client.create(_SECRETS, manifest)
+            self._client.create(SECRETS, manifest)
         except AlreadyExists as error:
             raise RequeueAfter(
                 _CHANGED, f"Secret {self._namespace}/{secret_name} was created concurrently"

@@ -9,7 +9,7 @@ import attrs
 
 from actuator.codec import decode
 from actuator.errors import Conflict, NotFound, RequeueAfter
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client, Resource
 from actuator.meta import Object, ObjectMeta
 from generic.library.lookup import find, find_all
 from generic.library.machines import (
@@ -30,7 +30,6 @@ LOOK_AGAIN = 5.0
 WAIT = timedelta(minutes=5)
 """The time limit of a deletion (Gardener extension library, `worker/genericactuator`)."""
 
-SECRETS = Resource("v1", "secrets")
 PODS = Resource("v1", "pods")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 MANAGER = "machine-controller-manager"

@@ -15,12 +15,11 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.codec import decode_at, encode
 from actuator.errors import ConfigurationError
-from actuator.interface import Client
+from actuator.interface import SECRETS, Client
 from actuator.meta import Base64, KeepsUnknownFields, Raw
 from actuator.v1alpha1 import Worker, WorkerPool
 from generic.library.lookup import find
 from generic.library.worker.group import AMD64
-from generic.library.worker.objects import SECRETS
 from generic.library.worker.poolhash import pool_field
 
 

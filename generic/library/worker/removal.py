@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
-from actuator.interface import Context, SeedObjects
+from actuator.interface import SECRETS, Context, SeedObjects
 from actuator.meta import ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
 from generic.library import machines, seedobjects
@@ -120,7 +120,7 @@ def _wait_until_acquired(
 def _is_held(ctx: Context, worker: Worker) -> bool | None:
     """Whether the manager has a finalizer on the Worker's Secret; None without a Secret."""
     reference = worker.spec.secret_ref
-    secret = find(ctx.client, objects.SECRETS, reference.name, reference.namespace)
+    secret = find(ctx.client, SECRETS, reference.name, reference.namespace)
     if secret is None:
         return None
     return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)

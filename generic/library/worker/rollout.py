@@ -7,7 +7,7 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, ConfigurationError, NotFound, RequeueAfter
-from actuator.interface import Client
+from actuator.interface import SECRETS, Client
 from actuator.meta import Raw
 from actuator.v1alpha1 import Worker
 from generic.kube.finalizers import Stale, patch_tested
@@ -16,7 +16,7 @@ from generic.library import machines
 from generic.library.lookup import find
 from generic.library.manifests import manifest_of
 from generic.library.worker.group import POOL, PURPOSE, MachineGroup
-from generic.library.worker.objects import SECRETS, MachineObjects
+from generic.library.worker.objects import MachineObjects
 
 _CHANGED = 1.0
 

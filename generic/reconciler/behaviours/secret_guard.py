@@ -25,12 +25,11 @@ from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, NotFound
-from actuator.interface import Actuator, Context, Resource, Result, WrappedActuator, resource_of
+from actuator.interface import SECRETS, Actuator, Context, Result, WrappedActuator, resource_of
 from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, strip
 from generic.kube.headers import Request, header
 
-_SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
 T = TypeVar("T")
 
@@ -45,7 +44,7 @@ class GuardsSecret(WrappedActuator):
         self, inner: Actuator[Any], *, shared: bool = False, needed_to_delete: bool = False
     ) -> None:
         super().__init__(inner)
-        self.permissions = (*inner.permissions, _SECRETS.permission("get", "patch"))
+        self.permissions = (*inner.permissions, SECRETS.permission("get", "patch"))
         self._needed_to_delete = needed_to_delete
         self._dependants = _Dependants() if shared else None
 
@@ -102,7 +101,7 @@ class GuardsSecret(WrappedActuator):
                 return
             patch = put_on(finalizer, meta["uid"], finalizers)
             with suppress(Stale, NotFound):
-                patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+                patch_tested(ctx.client, SECRETS, meta["name"], meta["namespace"], patch)
                 return
         raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")
 
@@ -114,7 +113,7 @@ class GuardsSecret(WrappedActuator):
         secret = _read(ctx, obj)
         if secret is not None:
             with suppress(NotFound):
-                strip(ctx.client, _SECRETS, secret, [finalizer])
+                strip(ctx.client, SECRETS, secret, [finalizer])
 
     def _finalizer(self, obj: Object) -> str:
         return self.finalizer or obj.KIND.finalizer
@@ -155,6 +154,6 @@ def _read(ctx: Context, obj: Any) -> Raw | None:
     if not name or not namespace:
         return None
     try:
-        return ctx.client.get(_SECRETS, name, namespace)
+        return ctx.client.get(SECRETS, name, namespace)
     except NotFound:
         return None

@@ -12,12 +12,11 @@ import attrs
 from actuator import v1alpha1
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import Actuator, Context, Provisioned, Resource, Result, WrappedActuator
+from actuator.interface import SECRETS, Actuator, Context, Provisioned, Result, WrappedActuator
 from actuator.meta import Base64, Raw, SecretReference
 from actuator.ownership import is_owned_by, owner_permission, with_owner
 from generic.kube.patches import add, test
 
-_SECRETS = Resource("v1", "secrets")
 KEY = "cloud_config"
 
 
@@ -34,7 +33,7 @@ class WritesUserData(WrappedActuator):
         super().__init__(inner)
         self.permissions = (
             *inner.permissions,
-            _SECRETS.permission("get", "create", "patch"),
+            SECRETS.permission("get", "create", "patch"),
             owner_permission(v1alpha1.OperatingSystemConfig.KIND),
         )
 
@@ -55,11 +54,11 @@ def _publish(
     name, namespace = secret_name(config), config.metadata.namespace
     data = {KEY: str(Base64.encode_bytes(result.user_data))}
     try:
-        secret = ctx.client.get(_SECRETS, name, namespace)
+        secret = ctx.client.get(SECRETS, name, namespace)
     except NotFound:
         meta = {"name": name, "namespace": namespace}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-        ctx.client.create(_SECRETS, with_owner(secret, config))
+        ctx.client.create(SECRETS, with_owner(secret, config))
     else:
         _update(ctx, config, secret, data)
     reference = SecretReference(name=name, namespace=namespace)
@@ -80,4 +79,4 @@ def _update(ctx: Context, config: "v1alpha1.OperatingSystemConfig", secret: Raw,
         )
     if (secret.get("data") or {}) != data:
         patch = [test("/metadata/uid", meta["uid"]), add("/data", data)]
-        ctx.client.patch(_SECRETS, meta["name"], meta["namespace"], patch)
+        ctx.client.patch(SECRETS, meta["name"], meta["namespace"], patch)

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from actuator.errors import NotFound
-from actuator.interface import Client, Resource
+from actuator.interface import CONFIG_MAPS, Client, Resource
 from generic.kube.patches import add
 from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
 from generic.testing.garden.cleanup import strip
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
-CONFIGMAPS = Resource("v1", "configmaps")
 NAME = "bystander"
 DISTURBANCE = "DrillHealthy"
 """Type of the condition that another controller reports."""
@@ -22,7 +21,7 @@ def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
     """Create an unrelated object with an external finalizer."""
     witnessed = manifest("v1", "ConfigMap", NAME, namespace, labels)
     witnessed["metadata"]["finalizers"] = [WITNESS]
-    client.create(CONFIGMAPS, witnessed)
+    client.create(CONFIG_MAPS, witnessed)
 
 
 def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
@@ -51,7 +50,7 @@ def look_at(client: Client, resource: Resource, namespace: str, name: str) -> By
         finalizers = meta.get("finalizers") or []
         if WITNESS not in finalizers:
             problem = f"finalizer {WITNESS} was removed"
-        elif meta.get("deletionTimestamp") and resource == CONFIGMAPS:
+        elif meta.get("deletionTimestamp") and resource == CONFIG_MAPS:
             problem = "it was deleted"
         else:
             strip(client, (resource, name, namespace), meta["uid"], [WITNESS])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError
-from actuator.interface import Resource, resource_of
+from actuator.interface import CONFIG_MAPS, Resource, resource_of
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.library.lookup import find
@@ -26,7 +26,6 @@ from generic.testing.garden.cleanup import ALL, CONFIRM, Own
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import CRDS
 
-_CONFIGMAPS = Resource("v1", "configmaps")
 _PROBE_SECONDS = 3.0
 
 
@@ -115,7 +114,7 @@ def _clean_up(world: World) -> None:
         Own(of=of, selector=selector, patch=CONFIRM, strips=ALL).act(client, namespace)
 
     shoots = client.list(NAMESPACES, label_selector=labelled)
-    remove(*map(resource_of, world.kinds), _CONFIGMAPS, selector=labelled)
+    remove(*map(resource_of, world.kinds), CONFIG_MAPS, selector=labelled)
     for namespace in (one["metadata"]["name"] for one in shoots):
         remove(ORPHANS, selector=f"{SHOOT_LABEL}={namespace}")
         for group in (group for actuator in world.actuators for group in actuator.seed_objects):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from actuator.interface import resource_of
+from actuator.interface import CONFIG_MAPS, resource_of
 from actuator.meta import Kind, Raw
 from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Evidence, Life
@@ -272,7 +272,7 @@ class Run:
         """Check the external objects; then release them, so that namespaces can be deleted."""
         ours = self._lives() if shoot is self._shoots[0] else []
         found = [
-            (bystanders.CONFIGMAPS, shoot.technical_id, bystanders.NAME),
+            (CONFIG_MAPS, shoot.technical_id, bystanders.NAME),
             *(
                 (resource_of(self._kinds[life.kind]), life.namespace, life.name)
                 for life in ours

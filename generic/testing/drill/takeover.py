@@ -6,7 +6,7 @@ library deploys them.
 
 from hashlib import sha256
 
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client
 from actuator.meta import Raw
 from generic.kube.patches import add, remove
 from generic.library.lookup import find_all
@@ -18,7 +18,6 @@ from generic.testing.garden import Flow, Shoot
 from generic.testing.polling import parallel
 
 SCENARIO = "take-over"
-_SECRETS = Resource("v1", "secrets")
 
 
 class TakeOver(Run):
@@ -74,10 +73,10 @@ def _leave(client: Client, managed: Raw) -> None:
     """Remove our labels and annotations; give the Secret a name in the Go library's form."""
     name, namespace = managed["metadata"]["name"], managed["metadata"]["namespace"]
     [ours] = managed["spec"]["secretRefs"]
-    secret = client.get(_SECRETS, ours["name"], namespace)
+    secret = client.get(SECRETS, ours["name"], namespace)
     theirs = {"name": f"{name}-{sha256(repr(secret['data']).encode()).hexdigest()[:8]}"}
     meta = {**theirs, "namespace": namespace, "labels": {GARBAGE_COLLECTABLE: "true"}}
-    client.create(_SECRETS, {**secret, "metadata": meta})
+    client.create(SECRETS, {**secret, "metadata": meta})
     bare = [remove("/metadata/labels"), remove("/metadata/annotations")]
     client.patch(MANAGED_RESOURCES, name, namespace, [*bare, add("/spec/secretRefs", [theirs])])
-    client.delete(_SECRETS, ours["name"], namespace)
+    client.delete(SECRETS, ours["name"], namespace)

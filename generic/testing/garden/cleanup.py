@@ -10,7 +10,7 @@ from contextlib import suppress
 import attrs
 
 from actuator.errors import Conflict, Invalid, NotFound
-from actuator.interface import Client, Resource
+from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.library.lookup import find_all
@@ -26,7 +26,6 @@ from generic.library.managedresources import MANAGED_RESOURCES
 from generic.reconciler.stripping import CONFIRM_DELETION
 
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
-_CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 _ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 _OF_CLASSES = "gardener.cloud/purpose=machineclass"
 _OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
@@ -119,8 +118,8 @@ OWN: Mapping[str, Sequence[Own]] = {
     "machines": [Own(of=_MACHINES, strips=ALL)],
     "kept-machines": [  # the machines themselves stay
         Own(of=_MACHINES, strips=_OF_MCM, seconds=300.0),
-        Own(of=[_SECRETS], selector=_OF_CLASSES, strips=_OF_MCM),
-        Own(of=[_SECRETS], selector=_OF_CLOUD, strips=_OF_MCM, deletes=False, seconds=0.0),
+        Own(of=[SECRETS], selector=_OF_CLASSES, strips=_OF_MCM),
+        Own(of=[SECRETS], selector=_OF_CLOUD, strips=_OF_MCM, deletes=False, seconds=0.0),
     ],
     "own-managedresources": [Own(selector=_OF_GARDENLET, seconds=600.0)],
     "kept-managedresources": [
@@ -132,6 +131,6 @@ OWN: Mapping[str, Sequence[Own]] = {
         Own(which=_is_of_shoot, strips=ALL),
     ],
     "etcds": [Own(of=[_ETCDS], patch=CONFIRM, seconds=300.0)],
-    "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=ALL, seconds=0.0)],
+    "configmaps-secrets": [Own(of=[CONFIG_MAPS, SECRETS], strips=ALL, seconds=0.0)],
 }
 """gardenlet's own objects, by the names that `order` uses."""

@@ -18,7 +18,7 @@ import msgspec
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_at
 from actuator.errors import ConfigurationError, Invalid
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client, Resource
 from actuator.meta import Kind, Object, Raw
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import CLUSTERS, NAMESPACES
@@ -38,7 +38,7 @@ from generic.tools.cli.development import Target, select
 from generic.tools.cli.env import validated
 from generic.tools.config_manifests import documents
 
-_SECRETS, _CREDENTIALS = Resource("v1", "secrets"), "cloudprovider"
+_CREDENTIALS = "cloudprovider"
 _MARK, _USER = "app.kubernetes.io/managed-by", "actuator-shoot"
 _OURS = f"{_MARK}={_USER}"
 
@@ -128,7 +128,7 @@ class _Play:
         """Migrate a shoot away from this seed, and write its state into a file."""
         state, file = self.flow.begin_migration(), _state(self.shoot)
         if not file.exists():  # else an interrupted migration wrote it, with all objects
-            secrets = self.client.list(_SECRETS, self.shoot.technical_id, label_selector=_OURS)
+            secrets = self.client.list(SECRETS, self.shoot.technical_id, label_selector=_OURS)
             state = attrs.evolve(state, resources=[*state.resources, *map(bare, secrets)])
             new = file.with_suffix(".new")
             new.unlink(missing_ok=True)  # of an interrupted migration, or a link of others

@@ -22,7 +22,7 @@ import attrs
 
 from actuator.cluster import ClusterState, Verdict
 from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
-from actuator.interface import Client, Clock, ExternalResource, Resource
+from actuator.interface import SECRETS, Client, Clock, ExternalResource
 from actuator.meta import Raw
 from generic.kube.finalizers import strip
 from generic.kube.headers import Request, as_dict
@@ -33,7 +33,6 @@ from generic.reconciler.operation import Nothing, Operation, choose_operation
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
 from generic.tools.drain.survey import Held, Survey, may
 
-_SECRETS = Resource("v1", "secrets")
 _PAUSE = 0.5
 _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 _AGAIN = "the finalizer was added again: stop the extension"
@@ -184,10 +183,10 @@ def _unguard(client: Client, held: Held) -> None:
     assert held.header.secret is not None
     namespace, name = held.header.secret
     with suppress(NotFound):
-        with may("get", _SECRETS):
-            secret = client.get(_SECRETS, name, namespace)
-        with may("patch", _SECRETS):
-            strip(client, _SECRETS, secret, [held.finalizer])
+        with may("get", SECRETS):
+            secret = client.get(SECRETS, name, namespace)
+        with may("patch", SECRETS):
+            strip(client, SECRETS, secret, [held.finalizer])
 
 
 def rows_of_held(held: Sequence[Held]) -> list[Row]:

@@ -7,14 +7,13 @@ from typing import TypeVar
 
 from actuator.cluster import Cluster, Verdict
 from actuator.errors import ApiError, Forbidden, NotFound
-from actuator.interface import Client, Resource
+from actuator.interface import SECRETS, Client, Resource
 from actuator.meta import ClusterNeed, Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES, Clusters
 from generic.kube.headers import Request, cluster_header
 from generic.kube.store import Store
 from generic.tools.explain.facts import FORBIDDEN, Reference, Unread
 
-_SECRETS = Resource("v1", "secrets")
 T = TypeVar("T")
 _NO_SERVER = frozenset({0, 401})
 """Statuses after which other requests would fail too: no response, no credentials."""
@@ -101,7 +100,7 @@ class Surroundings:
 
     def _read_secret(self, secret: Request) -> bool | None:
         try:
-            found = self._reader.get(_SECRETS, secret.name, secret.namespace)
+            found = self._reader.get(SECRETS, secret.name, secret.namespace)
         except NotFound:
             return False
         return None if found is None else True
