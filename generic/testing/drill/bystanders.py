@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from actuator.errors import NotFound
 from actuator.interface import CONFIG_MAPS, Client, Resource
+from generic.kube.finalizers import strip
 from generic.kube.patches import add
 from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
-from generic.testing.garden.cleanup import strip
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
 NAME = "bystander"
@@ -46,14 +46,14 @@ def look_at(client: Client, resource: Resource, namespace: str, name: str) -> By
     """
     problem = None
     try:
-        meta = client.get(resource, name, namespace)["metadata"]
-        finalizers = meta.get("finalizers") or []
-        if WITNESS not in finalizers:
+        obj = client.get(resource, name, namespace)
+        meta = obj["metadata"]
+        if WITNESS not in (meta.get("finalizers") or []):
             problem = f"finalizer {WITNESS} was removed"
         elif meta.get("deletionTimestamp") and resource == CONFIG_MAPS:
             problem = "it was deleted"
         else:
-            strip(client, (resource, name, namespace), meta["uid"], [WITNESS])
+            strip(client, resource, obj, [WITNESS])
     except NotFound:
         problem = "it was deleted, although it has a finalizer of another controller"
     where = f"{namespace}/{name}" if namespace else name

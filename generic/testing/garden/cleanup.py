@@ -4,7 +4,7 @@ Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/bo
 (managedresources.go, migration.go, etcd.go) and `pkg/gardenlet/controller/shoot/shoot/cleaner.go`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import attrs
@@ -12,7 +12,7 @@ import attrs
 from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from actuator.meta import Raw
-from generic.kube.finalizers import Stale, patch_tested, take_off
+from generic.kube.finalizers import strip
 from generic.library.lookup import find_all
 from generic.library.machines import (
     MACHINE_CLASSES,
@@ -32,10 +32,19 @@ _OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
 _OF_GARDENLET = "origin=gardener"
 CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
 _OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
-ALL = frozenset("*")
 Where = tuple[Resource, str, str]
 """Resource, name and namespace of an object."""
-_ATTEMPTS = 5
+
+
+class _Everything(frozenset[str]):
+    """Contains every name."""
+
+    def __contains__(self, _name: object) -> bool:
+        return True
+
+
+ALL = _Everything("*")
+"""All finalizers."""
 
 
 @attrs.frozen(kw_only=True)
@@ -67,8 +76,11 @@ class Own:
                     _merge(client, where, uid, self.patch)
                 if self.deletes:
                     client.delete(*where, uid=uid)
-                if self.strips:
-                    strip(client, where, uid, self.strips)
+                if not self.strips:
+                    continue
+                current = client.get(*where)
+                if current["metadata"]["uid"] == uid:
+                    strip(client, resource, current, self.strips)
 
     def left(self, client: Client, namespace: str) -> list[str]:
         """Return the objects it still waits for, with the message of a resource manager."""
@@ -79,20 +91,6 @@ class Own:
         for resource in self.of:
             found = find_all(client, resource, namespace, self.selector)
             yield from ((resource, obj) for obj in found if self.which(obj))
-
-
-def strip(client: Client, where: Where, uid: str, names: Collection[str]) -> None:
-    """Remove these finalizers, or ALL, from the object with this uid; others may change it too.
-
-    Raises NotFound if it is deleted or replaced, and ApiError.
-    """
-    for _ in range(_ATTEMPTS):
-        held = client.get(*where)["metadata"].get("finalizers") or []
-        stripped = [name for name in held if names is ALL or name in names]
-        with suppress(Stale):
-            if stripped:
-                patch_tested(client, *where, take_off(stripped, uid, held))
-            return
 
 
 def _merge(client: Client, where: Where, uid: str, patch: Raw) -> None:
