@@ -16,6 +16,7 @@ already deleted is not an error.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from actuator.errors import Conflict, Invalid, NotFound
@@ -152,10 +153,8 @@ def finalizer(
             return apply(obj)
         case (True, True):
             cleanup(obj)
-            try:
+            with suppress(NotFound):  # another client removed it, and it was the last one
                 patch_tested(*where, take_off([name], meta["uid"], current, deleting=True))
-            except NotFound:
-                pass  # another client removed it, and it was the last one
             return None
         case _:
             return None  # deleting, and without our finalizer
