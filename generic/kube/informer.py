@@ -29,6 +29,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from actuator.codec import read_json
@@ -72,6 +73,7 @@ class Informer:
         """`relisted` counts each list of a kind and its reason: a RelistReason."""
         self._client = client
         self._store = store
+        self._observe_listed = partial(store.observe, relisted=True)
         self._on_event = on_event
         self._path = path_of(store.resource, namespace)
         self._namespace = namespace
@@ -176,9 +178,6 @@ class Informer:
                 else:  # an ordinary bookmark: the server ignored sendInitialEvents
                     self._streams_lists = False
                     return
-
-    def _observe_listed(self, document: Document) -> Event[Any] | None:
-        return self._store.observe(document, relisted=True)
 
     @contextmanager
     def _stream(self, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
