@@ -176,10 +176,9 @@ class Wiring:
         return Writer(self._client, watched.store, watched.notify)
 
     def _add(self, registration: Registration) -> Controller:
-        shared, watched = self._s, self._watched(registration.kind)
-        bound = shared.metrics.controller(
-            registration.name, registration.kind.name, registration.workers
-        )
+        shared, name, kind = self._s, registration.name, registration.kind
+        watched = self._watched(kind)
+        bound = shared.metrics.controller(name, kind.name, registration.workers)
         budget = self._options.force_delete_budget
         sinks = Sinks(
             events=self._events,
@@ -202,12 +201,12 @@ class Wiring:
             escalations=registration.escalations,
         )
         reconciler = Reconciler(registration.actuator, dependencies)
-        kind, mode = registration.kind, self._options.ignore_operation_annotation
+        mode = self._options.ignore_operation_annotation
         default = default_predicate(kind, ignore_operation_annotation=mode)
         serves = registration.selection(self._options.extension_classes)
         limited = partial(filtered, kind, registration.predicates)
         controller = Controller(
-            registration.name,
+            name,
             reconciler.reconcile,
             all_of(serves, limited(default)),
             watched.store,
@@ -217,18 +216,12 @@ class Wiring:
             accepts=all_of(serves, limited(all_of())),
             serves=serves,
         )
+        seed_objects = [str(group.resource) for group in registration.actuator.seed_objects]
         shared.metrics.controllers.describe(
-            registration.name,
-            registration.kind.name,
-            registration.types,
-            registration.kind.finalizer,
-            (str(group.resource) for group in registration.actuator.seed_objects),
-            budget,
+            name, kind.name, registration.types, kind.finalizer, seed_objects, budget
         )
         served = Served(controller, reconciler.watchdog)
-        shared.metrics.terminating.add(
-            registration.name, registration.kind.name, partial(served.terminating, watched.store)
-        )
+        shared.metrics.terminating.add(name, kind.name, partial(served.terminating, watched.store))
         watched.controllers.append(served)
         self.controllers.append((controller, registration.workers))
         return controller
