@@ -32,8 +32,6 @@ _OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
 _OF_GARDENLET = "origin=gardener"
 CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
 _OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
-Where = tuple[Resource, str, str]
-"""Resource, name and namespace of an object."""
 
 
 class _Everything(frozenset[str]):
@@ -93,7 +91,7 @@ class Own:
             yield from ((resource, obj) for obj in found if self.which(obj))
 
 
-def _merge(client: Client, where: Where, uid: str, patch: Raw) -> None:
+def _merge(client: Client, where: tuple[Resource, str, str], uid: str, patch: Raw) -> None:
     """Merge the patch into the object with this uid, if it still exists. Raises ApiError."""
     try:
         client.patch(*where, {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid}})
