@@ -11,6 +11,7 @@ from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
     Explanation,
     Forcing,
+    Orphaned,
     Overview,
     Removal,
     Standing,
@@ -29,13 +30,13 @@ def page(explanation: Explanation) -> RenderableType:
     finalizers = [f"{held.finalizer}: {held.owner}" for held in standing.finalizers]
     parts = [
         Text(f"{subject}, {type_}, uid {subject.uid}", style="bold"),
-        _listed("Blockers", standing.blockers, "nothing"),
+        listed("Blockers", standing.blockers, "nothing"),
         _standing(standing),
-        _listed("Finalizers", finalizers, "none"),
-        _pairs("Force deletion", _forcing(standing.forcing)),
+        listed("Finalizers", finalizers, "none"),
+        pairs("Force deletion", forcing_rows(standing.forcing)),
         *_removal(explanation.removal),
         *_others(explanation),
-        *_asides(explanation.notes, explanation.unread),
+        *asides(explanation.notes, explanation.unread),
     ]
     return Group(*(line for part in parts for line in (part, Text())))
 
@@ -46,9 +47,9 @@ def summary(overview: Overview) -> RenderableType:
     if overview.deleting is not None:
         head += f", terminating for {age(overview.deleting.seconds)}"
     objects = [line for standing in overview.objects for line in _row(standing)]
-    asides = _asides((), overview.unread)
+    remarks = asides((), overview.unread)
     found = objects or ["No extension objects."]
-    return Group(Text(head, style="bold"), *overview.remaining, Text(), *found, *asides)
+    return Group(Text(head, style="bold"), *overview.remaining, Text(), *found, *remarks)
 
 
 def _row(standing: Standing) -> Iterator[RenderableType]:
@@ -84,10 +85,11 @@ def _standing(standing: Standing) -> RenderableType:
         message = condition.message or condition.reason
         text = "see Blockers" if _is_blocker(message, standing) else message
         rows.append((f"condition {condition.type}", f"{condition.status}: {text}"))
-    return _pairs("State", rows)
+    return pairs("State", rows)
 
 
-def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:
+def forcing_rows(forcing: Forcing) -> Iterator[tuple[str, str]]:
+    """Yield the rows about the force deletion."""
     if forcing.place:
         yield "annotation on", forcing.place
         yield "value", "(none)" if forcing.value is None else repr(forcing.value)
@@ -114,7 +116,7 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
         rows.add_row(name, "\n".join(one.stripped), "\n".join(one.holding))
     yield rows if rows.rows else "A force deletion would delete no object in the seed."
     left = [str(one) for one in removal.left_outside]
-    yield _listed("Remaining external resources", left, "nothing")
+    yield listed("Remaining external resources", left, "nothing")
 
 
 def _others(explanation: Explanation) -> Iterator[RenderableType]:
@@ -125,15 +127,21 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
         where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'}{ours})"
         may = _refusable(hook, deleting=explanation.standing.deleting is not None)
         hooks.add_row(hook.name, where, hook.failure_policy, may, hook.error)
-    orphans = new_table("orphan", "outside", "reason", "state", title="Orphans")
-    for orphan in explanation.orphans:
-        orphans.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
+    orphans = orphan_table(explanation.orphans, "Orphans")
     warnings = new_table("last", "times", "reason", "message", title="Warnings")
     for event in explanation.warnings:
         known = _is_blocker(event.message, explanation.standing)
         text = "see Blockers" if known else event.message
         warnings.add_row(event.last_seen, str(event.count), event.reason, text)
     yield from (table for table in (hooks, orphans, warnings) if table.rows)
+
+
+def orphan_table(orphans: Sequence[Orphaned], title: str) -> Table:
+    """Return the table of these Orphans."""
+    table = new_table("orphan", "outside", "reason", "state", title=title)
+    for orphan in orphans:
+        table.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
+    return table
 
 
 def _refusable(hook: Webhook, *, deleting: bool) -> str:
@@ -143,10 +151,11 @@ def _refusable(hook: Webhook, *, deleting: bool) -> str:
     return f"{text}, until the deletion" if hook.exempts_deletion else text
 
 
-def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
+def asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
+    """Yield the notes and the refused reads, if there are any."""
     lines = [*notes, *map(str, unread), *grant(unread)]
     if lines:
-        yield _listed("Notes", lines, "none")
+        yield listed("Notes", lines, "none")
 
 
 def _is_blocker(text: str, standing: Standing) -> bool:
@@ -154,7 +163,8 @@ def _is_blocker(text: str, standing: Standing) -> bool:
     return bool(text) and any(text in blocker for blocker in standing.blockers)
 
 
-def _listed(title: str, lines: Sequence[str], none: str) -> RenderableType:
+def listed(title: str, lines: Sequence[str], none: str) -> RenderableType:
+    """Return a list with its title; `none` is the text of an empty one."""
     text = Text(f"{title}:", style="bold")
     return Group(text, *map(_bullet, lines)) if lines else text.append(f" {none}", "not bold")
 
@@ -168,12 +178,13 @@ def _bullet(line: str) -> RenderableType:
     return Padding(grid, (0, 0, 0, 2))
 
 
-def _pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Table:
-    pairs = Table(
+def pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Table:
+    """Return rows of a name and a value with their title."""
+    table = Table(
         title=title, title_justify="left", title_style="bold", show_header=False, box=None
     )
-    pairs.add_column(no_wrap=True)
-    pairs.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in rows:
-        pairs.add_row(name, value)
-    return pairs
+        table.add_row(name, value)
+    return table

@@ -254,9 +254,20 @@ WARNINGS = 10
 
 
 def _orphans(reader: Reader, subject: Subject, notes: list[str]) -> Iterator[Orphaned]:
-    """Yield the Orphans of this object's UID; note if their CRD is not installed."""
+    """Yield the Orphans of this object's UID."""
+    for orphan in _recorded(reader, subject.namespace, notes):
+        if orphan.spec.object.uid == subject.uid:
+            yield _orphaned(orphan)
+
+
+def open_orphans(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orphaned]:
+    """Yield the open Orphans of a shoot's namespace; note if their CRD is not installed."""
+    return (_orphaned(one) for one in _recorded(reader, namespace, notes) if one.is_open)
+
+
+def _recorded(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orphan]:
     try:
-        found = reader.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={subject.namespace}")
+        found = reader.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
     except NotFound:
         notes.append(
             "the CRD of Orphan is not installed: force deletions cannot record remaining resources"
@@ -264,17 +275,19 @@ def _orphans(reader: Reader, subject: Subject, notes: list[str]) -> Iterator[Orp
         return
     for raw in found:
         try:
-            orphan = decode(Orphan, raw)
+            yield decode(Orphan, raw)
         except DecodeError:
             continue  # not created by this framework, whose Orphans can be read
-        if orphan.spec.object.uid == subject.uid:
-            yield Orphaned(
-                name=orphan.metadata.name,
-                resource=orphan.spec.resource,
-                reason=orphan.spec.reason,
-                state=orphan.state.value,
-                recorded_at=orphan.spec.recorded_at,
-            )
+
+
+def _orphaned(orphan: Orphan) -> Orphaned:
+    return Orphaned(
+        name=orphan.metadata.name,
+        resource=orphan.spec.resource,
+        reason=orphan.spec.reason,
+        state=orphan.state.value,
+        recorded_at=orphan.spec.recorded_at,
+    )
 
 
 def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
