@@ -2,22 +2,30 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
 import click
 
+from actuator.errors import ConfigurationError
 from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
+from generic.kube.client import connect
 from generic.kube.clock import SystemClock
+from generic.kube.kubeconfig import NoKubeconfig
 from generic.kube.printable import echo
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.load import load_kind, output_option, with_flags
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
+from generic.tools.explain.garden import Landscape, explain_shoot
+from generic.tools.explain.shoot import SHOOT, ShootExplanation
 
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
+_GARDEN = "GARDEN_KUBECONFIG"
+"""The variable that Gardener sets in pods with access to the garden."""
 
 
 @click.command()
@@ -26,25 +34,38 @@ _VERSION = 1
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
 @click.option("--extension", metavar="MODULE:OBJECT", help="Show the objects that it would strip.")
 @click.option("--type", "types", multiple=True, help="Type, if --extension is an Actuator.")
+@click.option(
+    "--garden-kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar=_GARDEN,
+    help=f"Path of the garden's kubeconfig, for a Shoot. Default: {_GARDEN}.",
+)
 @output_option
 def explain(
     target: str,
     own: tuple[str, ...],
     extension: str | None,
     types: tuple[str, ...],
+    garden_kubeconfig: Path | None,
     output: str,
     **seed: Any,
 ) -> None:
     """Explain why an object is stuck: next operation, blockers, and effects of a force deletion.
 
     The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
+    That of a Shoot is NAMESPACE/shoot/NAME in the garden; --kubeconfig selects its seed.
     """
     given = select(Target(extension=extension, types=types, **seed))
     registrations = given.manager().registrations if given.extension else None
     classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
     kinds = [cls.KIND for cls in dict.fromkeys(classes)]
-    namespace, kind, name = _parse(target, kinds)
-    client, now = given.connect(), SystemClock().now()
+    namespace, kind, name = _parse(target, [*kinds, SHOOT])
+    now = SystemClock().now()
+    if kind is SHOOT:
+        landscape = _landscape(garden_kubeconfig, given)
+        _show(explain_shoot(landscape, namespace, name, now, kinds, registrations), output)
+        return
+    client = given.connect()
     if kind is None:
         _show(overview(client, kinds, namespace, now, registrations or ()), output)
     else:
@@ -76,12 +97,30 @@ def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
     raise click.UsageError(f"unknown kind {word!r}; use one of {known}, or add yours with --kind")
 
 
-def _show(found: Explanation | Overview, output: str) -> None:
+def _landscape(garden_kubeconfig: Path | None, seed: Target) -> Landscape:
+    """Return clients of garden and seed. Raises ConfigurationError without a garden."""
+    if garden_kubeconfig is None:
+        raise click.UsageError(f"a Shoot is in the garden: set --garden-kubeconfig or {_GARDEN}")
+    try:
+        garden = connect(garden_kubeconfig)
+    except NoKubeconfig as error:
+        why = error.message.partition("; ")[0]
+        raise ConfigurationError(f"{why}; set --garden-kubeconfig or {_GARDEN}") from None
+    try:
+        return Landscape(garden, seed.connect())
+    except ConfigurationError as error:
+        return Landscape(garden, None, error.message.partition("; ")[0])
+
+
+def _show(found: Explanation | Overview | ShootExplanation, output: str) -> None:
     if output == "json":
         echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2), lines=True)
         return
-    from generic.tools.cli import explain_page as page
+    from generic.tools.cli.explain_page import page, summary
     from generic.tools.cli.screen import Screen
+    from generic.tools.cli.shoot_page import shoot_page
 
-    shown = page.page(found) if isinstance(found, Explanation) else page.summary(found)
-    Screen().print(shown)
+    if isinstance(found, ShootExplanation):
+        Screen().print(shoot_page(found))
+    else:
+        Screen().print(page(found) if isinstance(found, Explanation) else summary(found))

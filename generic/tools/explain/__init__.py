@@ -1,7 +1,7 @@
 """Explain: why an object is stuck, from the API server alone. Read-only.
 
 Read in this order: `facts` (the result), `gather` (one object, or a namespace), `standing`
-(with `owners`), `webhooks`, `reader`.
+(with `owners`), `webhooks`, `reader`. A Shoot across garden and seed: `shoot`, `garden`.
 Not here: the output for people (`generic.tools.cli.explain_page`).
 """
 

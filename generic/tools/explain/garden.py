@@ -1,0 +1,113 @@
+"""Reads a Shoot from the garden, and its objects from the seed, with a client for each."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from actuator.errors import ActuatorError, ApiError, DecodeError, NotFound, NotServed
+from actuator.interface import Client, resource_of
+from actuator.meta import Kind
+from generic.kube.refusals import explained
+from generic.manager.registry import Registration
+from generic.tools.explain.gather import explain, open_orphans, overview
+from generic.tools.explain.reader import Reader
+from generic.tools.explain.shoot import (
+    SHOOT,
+    SeedPart,
+    ShootExplanation,
+    ShootState,
+    actions,
+    next_step,
+    state_of,
+)
+
+EXPLAINED = 10
+"""The maximum number of blocked objects that are explained; the others are only listed."""
+_REMEDIES = {
+    "NotServed": "this cluster is no garden; set --garden-kubeconfig to that of a garden",
+    "Forbidden": "become a member of the Project, or set another user with --garden-kubeconfig",
+    "Unauthorized": "renew the credentials in --garden-kubeconfig",
+    "APIServerUnavailable": "check that the server in --garden-kubeconfig runs",
+}
+
+
+@attrs.frozen
+class Landscape:
+    """The clients of a garden and of a seed."""
+
+    garden: Client
+    seed: Client | None
+    seed_problem: str = ""
+    """The reason why there is no client for the seed."""
+
+
+def explain_shoot(
+    landscape: Landscape,
+    namespace: str,
+    name: str,
+    now: datetime,
+    kinds: Sequence[Kind],
+    registrations: Sequence[Registration] | None = None,
+) -> ShootExplanation:
+    """Explain a Shoot; without access to its seed, as far as the garden knows.
+
+    `kinds` are those of extension objects; `registrations` see `explain`. Raises ActuatorError if
+    the Shoot cannot be read.
+    """
+    shoot = _read_shoot(landscape.garden, namespace, name, now)
+    seed = SeedPart(problem=landscape.seed_problem)
+    if not shoot.status.technical_id:
+        seed = SeedPart(problem="no gardenlet has started with the Shoot")
+    elif landscape.seed is not None:
+        try:
+            seed = _read_seed(landscape.seed, shoot, now, kinds, registrations)
+        except ApiError as error:
+            seed = SeedPart(problem=str(error))
+    steps = tuple(actions(shoot, seed))
+    return ShootExplanation(shoot=shoot, seed=seed, next=next_step(shoot), actions=steps)
+
+
+def _read_shoot(garden: Client, namespace: str, name: str, now: datetime) -> ShootState:
+    try:
+        return state_of(garden.get(resource_of(SHOOT), name, namespace), now)
+    except ApiError as error:
+        if not isinstance(error, NotFound) or isinstance(error, NotServed):
+            why = explained(error, **_REMEDIES)
+            raise ActuatorError(f"cannot read the Shoot in the garden: {why}") from error
+    except DecodeError as error:
+        raise ActuatorError(f"cannot read the status of the Shoot: {error}") from error
+    why = f"Shoot {namespace}/{name} not found in the garden"
+    more = "if it was deleted, `actuator orphans list` shows the resources that remain"
+    raise ActuatorError(f"{why}; {more}")
+
+
+def _read_seed(
+    client: Client,
+    shoot: ShootState,
+    now: datetime,
+    kinds: Sequence[Kind],
+    registrations: Sequence[Registration] | None,
+) -> SeedPart:
+    """Return the objects in the seed. Raises ApiError if it does not answer."""
+    home, reader, notes = shoot.status.technical_id, Reader(client), list[str]()
+    orphans = tuple(open_orphans(reader, home, notes))
+    notes += map(str, reader.unread)
+    try:
+        found = overview(client, kinds, home, now, registrations or ())
+    except ActuatorError as error:
+        return SeedPart(problem=str(error), orphans=orphans, notes=tuple(notes))
+    blocked = [one.subject for one in found.objects if one.blockers]
+    named = {(kind.api_version, kind.name): kind for kind in kinds}
+    explanations = []
+    for one in blocked[:EXPLAINED]:
+        kind = named[one.api_version, one.kind]
+        try:
+            explanations.append(explain(client, kind, one.namespace, one.name, now, registrations))
+        except ActuatorError as error:  # the object was deleted meanwhile
+            notes.append(str(error))
+    if len(blocked) > EXPLAINED:
+        notes.append(f"{len(blocked) - EXPLAINED} more objects are blocked: explain {home}")
+    return SeedPart(
+        overview=found, explanations=tuple(explanations), orphans=orphans, notes=tuple(notes)
+    )
