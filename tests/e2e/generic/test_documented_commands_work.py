@@ -115,6 +115,10 @@ ELSEWHERE = {
     r"actuator new( acme)?": (
         "e2e/generic/test_new_projects.py::test_every_command_of_the_page_works"
     ),
+    r"actuator explain NAMESPACE/shoot/NAME( --garden-kubeconfig .*)?": (
+        "api/generic/test_explain_shoot.py"
+        "::test_a_shoot_whose_deletion_is_stuck_is_explained_across_garden_and_seed"
+    ),
     r"actuator shoot create NAME": "e2e/generic/test_dev.py::test_every_command_of_the_page_works",
     r"actuator env (up|down|kubeconfig)": (
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"
