@@ -25,7 +25,6 @@ from generic.tools.explain.shoot import (
 EXPLAINED = 10
 """The maximum number of blocked objects that are explained; the others are only listed."""
 _REMEDIES = {
-    "NotServed": "this cluster is no garden; set --garden-kubeconfig to that of a garden",
     "Forbidden": "become a member of the Project, or set another user with --garden-kubeconfig",
     "Unauthorized": "renew the credentials in --garden-kubeconfig",
     "APIServerUnavailable": "check that the server in --garden-kubeconfig runs",
@@ -38,7 +37,7 @@ class Landscape:
 
     garden: Client
     seed: Client | None
-    seed_problem: str = ""
+    seed_problem: str = "no client for the seed"
     """The reason why there is no client for the seed."""
 
 
@@ -69,17 +68,19 @@ def explain_shoot(
 
 
 def _read_shoot(garden: Client, namespace: str, name: str, now: datetime) -> ShootState:
+    """Return the state of a Shoot. Raises ActuatorError with the remedy."""
     try:
         return state_of(garden.get(resource_of(SHOOT), name, namespace), now)
-    except ApiError as error:
-        if not isinstance(error, NotFound) or isinstance(error, NotServed):
-            why = explained(error, **_REMEDIES)
-            raise ActuatorError(f"cannot read the Shoot in the garden: {why}") from error
-    except DecodeError as error:
-        raise ActuatorError(f"cannot read the status of the Shoot: {error}") from error
-    why = f"Shoot {namespace}/{name} not found in the garden"
-    more = "if it was deleted, `actuator orphans list` shows the resources that remain"
-    raise ActuatorError(f"{why}; {more}")
+    except NotServed:
+        why = f"this cluster is no garden, because it does not serve {SHOOT.api_version}; "
+        why += "set --garden-kubeconfig to that of a garden"
+    except NotFound:
+        why = f"Shoot {namespace}/{name} not found in the garden; if it was deleted, "
+        why += "`actuator orphans list` shows the resources that remain"
+    except (ApiError, DecodeError) as error:
+        text = explained(error, **_REMEDIES) if isinstance(error, ApiError) else error
+        why = f"cannot read the Shoot in the garden: {text}"
+    raise ActuatorError(why)
 
 
 def _read_seed(

@@ -270,7 +270,7 @@ def test_a_garden_that_cannot_be_read_is_one_sentence_with_a_remedy(
         ("become a member of the Project, or set another user", {"garden": stranger}),
         ("check that the server in --garden-kubeconfig runs", {"garden": unreachable}),
         ("missing does not exist; set --garden-kubeconfig", {"garden": tmp_path / "missing"}),
-        ("cannot read the status of the Shoot: conditions: expected a list", {}),
+        ("cannot read the Shoot in the garden: conditions: expected a list", {}),
     ):
         printed, complaint = run(status=1, **more)
         assert printed == ""

@@ -232,7 +232,10 @@ class Refusing:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (NotServed(404, "no such API", reason="NotServed"), "this cluster is no garden; set --gar"),
+        (
+            NotServed(404, "no such API", reason="NotServed"),
+            "because it does not serve core.gardener.cloud/v1beta1; set",
+        ),
         (NotFound(404, "no"), "Shoot garden-dev/mine not found in the garden; if it was deleted"),
         (Unauthorized(401, "no"), "renew the credentials in --garden-kubeconfig"),
         (Unavailable(503, "the aggregated API"), "the aggregated API; check that the server in"),
@@ -242,6 +245,20 @@ def test_a_garden_that_refuses_is_one_sentence_with_a_remedy(error, words):
     with pytest.raises(ActuatorError) as caught:
         explain_shoot(Landscape(Refusing(error), None), "garden-dev", "mine", NOW, [])
     assert words in str(caught.value)
+
+
+def test_without_a_client_for_the_seed_the_garden_is_enough():
+    found = explain_shoot(Landscape(Answering(), None), "garden-dev", "mine", NOW, [])
+    assert found.shoot.seed == "one"
+    assert found.seed.problem == "no client for the seed"
+    assert found.seed.overview is None
+
+
+class Answering:
+    """The client of a garden with one Shoot."""
+
+    def get(self, *_, **__):
+        return shoot(codes=REVOKED)
 
 
 def standing(kind="Infrastructure", *blockers):
