@@ -193,6 +193,6 @@ def kill(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-def tail(log: Path) -> str:
+def tail(log: Path, lines: int = _TAIL_LINES) -> str:
     """Return the last lines of a log."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

@@ -7,6 +7,7 @@ import click
 
 from generic.library.charts import find_helm
 from generic.library.programs.cache import cache_directory
+from generic.library.programs.daemons import State
 from generic.testing.envtest import detached
 from generic.testing.envtest.binaries import find_binaries
 
@@ -45,7 +46,7 @@ def up(name: str) -> None:
     """Start the environment and leave it running."""
     directory = _directory(name)
     started = detached.up(directory, progress).started
-    kubeconfig = detached.State(directory).kubeconfig
+    kubeconfig = State(directory).kubeconfig
     click.echo(f"environment {name!r}: {'started' if started else 'already running'}; to use it:")
     click.echo(f"  export KUBECONFIG={kubeconfig}")
     click.echo(f"to stop it:\n  actuator env down{'' if name == 'default' else f' --name {name}'}")
@@ -67,7 +68,7 @@ def kubeconfig(name: str, raw: bool) -> None:
     directory = _directory(name)
     if detached.access(directory) is None:
         raise click.ClickException(f"environment {name!r} is not running; run `actuator env up`")
-    path = detached.State(directory).kubeconfig
+    path = State(directory).kubeconfig
     click.echo(path.read_text() if raw else path, nl=not raw)
 
 

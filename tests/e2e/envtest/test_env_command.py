@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from commanding import run_command
 
+from generic.library.programs.daemons import State
 from generic.testing.envtest import detached
 
 pytestmark = pytest.mark.usefixtures("using_assets")
@@ -49,10 +50,10 @@ def test_what_a_killed_environment_left_is_noticed(
     state: Path, wait_until: Callable[[Callable[[], bool], float], None]
 ) -> None:
     run("up")
-    found = detached.State(state).read()
+    found, access = State(state).published(), detached.access(state)
     assert found is not None
-    pid, access = found
-    os.kill(pid, signal.SIGKILL)
+    assert access is not None
+    os.kill(found["pid"], signal.SIGKILL)
     wait_until(lambda: not access.directory.exists(), 60)
     assert "is not running; run `actuator env up`" in run("kubeconfig", status=1)
     assert "started" in run("up")
@@ -71,7 +72,7 @@ def test_an_environment_that_cannot_start_is_one_clear_message(
     said = run("up", status=1)
     assert "etcd ended with status 1" in said
     assert "it is broken" in said
-    assert not detached.State(state).is_held()
+    assert not State(state).is_held()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "-x", "UP", "a/b"])
