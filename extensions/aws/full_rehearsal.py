@@ -19,12 +19,13 @@ from extensions.aws.backupentry import AwsBackupEntry
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.dnsrecord import AwsDnsRecord
-from extensions.aws.manifests import example
+from extensions.aws.manifests import example, shoot_part
 from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS
 from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.shootpart import ShootPart
 
 _DOMAIN = "rehearsal.example.com"
 
@@ -63,6 +64,10 @@ class AwsFullRehearsal(AwsRehearsal):
         others = example("others", shoot, self.credentials)
         self._entries += [one for one in others if one["kind"] == BackupEntry.KIND.name]
         return [*super().manifests(shoot), *others]
+
+    def shoot_part(self, image: str) -> ShootPart:
+        """The extension with the simulator as its AWS."""
+        return shoot_part(image, self.credentials, _DOMAIN, self.url)
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario, after a simulated backup of each shoot's etcd."""

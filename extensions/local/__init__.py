@@ -18,7 +18,7 @@ from extensions.local.exposure import LocalExposure
 from extensions.local.mounts import MountController
 from extensions.local.network import LocalNetwork
 from extensions.local.operatingsystem import LocalOperatingSystem
-from extensions.local.outside import Outside
+from extensions.local.outside import VARIABLE, Outside
 from extensions.local.share import LocalExtension
 
 
@@ -28,7 +28,7 @@ def extension(manager: generic.Manager) -> None:
     The outside is the folder that the environment variable LOCAL_OUTSIDE names, by default
     `local-outside` in the user's home; it is created if it does not exist. Raises OSError.
     """
-    directory = Path(os.environ.get("LOCAL_OUTSIDE") or Path.home() / "local-outside")
+    directory = Path(os.environ.get(VARIABLE) or Path.home() / "local-outside")
     directory.mkdir(parents=True, exist_ok=True)
     outside = Outside(directory)
     manager.add(LocalOperatingSystem(), type="local-os")

@@ -26,6 +26,8 @@ from actuator.errors import DecodeError
 from actuator.meta import Raw
 
 POLICY = "policy.json"
+VARIABLE = "LOCAL_OUTSIDE"
+"""The environment variable that names the folder."""
 _SUFFIX = ".thing"
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]{0,248}")
 

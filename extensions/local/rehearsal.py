@@ -21,12 +21,13 @@ from extensions.local.holding import REGION
 from extensions.local.mounts import Mount
 from extensions.local.network import LocalNetwork
 from extensions.local.operatingsystem import LocalOperatingSystem
-from extensions.local.outside import POLICY, Outside, Request
+from extensions.local.outside import POLICY, VARIABLE, Outside, Request
 from extensions.local.share import LocalExtension
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
 from generic.testing.drill.shoots import extension_object
 from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
+from generic.testing.shootpart import ShootPart
 
 
 class LocalRehearsal(Rehearsal):
@@ -95,6 +96,11 @@ class LocalRehearsal(Rehearsal):
             extension_object(cls, shoot, f"local-{cls.KIND.name.lower()}", spec)
             for cls, spec in specs
         ]
+
+    def shoot_part(self, image: str) -> ShootPart:
+        """The extension with this folder; unlike in a drill, its controller of Mounts runs."""
+        environ = {VARIABLE: str(self._outside)}
+        return ShootPart(extension="extensions.local:extension", environ=environ)
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""

@@ -18,6 +18,7 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
 from generic.library.webhooks import Webhook
+from generic.testing.shootpart import ShootPart
 
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
@@ -159,6 +160,15 @@ class Rehearsal(ABC):
         """
         return ()
 
+    def shoot_part(self, image: str) -> ShootPart:
+        """Return what a real Gardener needs for Shoots with the extension; call it after `start`.
+
+        `image` is the name of the machine image, which is the type of OperatingSystemConfigs.
+        """
+        raise ConfigurationError(
+            f"{self.title} cannot run in a landscape; give its rehearsal the method shoot_part"
+        )
+
     def spoil(self, manifest: Raw) -> None:  # noqa: B027 - optional
         """Change an object without providerConfig so that no extension can accept it.
 
@@ -239,6 +249,10 @@ class CombinedRehearsal:
         """Return the controllers of all rehearsals."""
         return [poll for part in self.parts for poll in part.other_controllers(seed)]
 
+    def shoot_parts(self, image: str) -> Sequence[ShootPart]:
+        """Return the parts of all rehearsals. Raises ConfigurationError for one without it."""
+        return [part.shoot_part(image) for part in self.parts]
+
     def spoil(self, manifest: Raw) -> None:
         """Change an object so that no extension can accept it."""
         manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
@@ -249,6 +263,21 @@ class CombinedRehearsal:
         """Break every outside world. Raises KeyError for a name not in `scenarios`."""
         for part in self.parts:
             part.break_outside(scenario)
+
+    def break_where_known(self, scenario: str) -> str:
+        """Break the outside worlds that have the scenario; return what that means.
+
+        Raises ConfigurationError if none has it.
+        """
+        having = [part for part in self.parts if scenario in part.scenarios]
+        if not having:
+            known = dict.fromkeys(name for part in self.parts for name in part.scenarios)
+            raise ConfigurationError(
+                f"no scenario {scenario!r}; the rehearsals have {', '.join(known)}"
+            )
+        for part in having:
+            part.break_outside(scenario)
+        return " ".join(part.scenarios[scenario] for part in having)
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Return the external resources of all rehearsals."""
