@@ -75,19 +75,22 @@ def running_seed(
 
 
 def other_owners(
-    client: Client, actuators: Sequence[Actuator[Any]], namespaces: Sequence[str]
+    client: Client,
+    actuators: Sequence[Actuator[Any]],
+    namespaces: Sequence[str] | None,
+    served: Sequence[str] = (MACHINES.group,),
 ) -> AbstractContextManager[None]:
     """Simulate the controllers whose finalizers are on an extension's seed objects.
 
     While open, they release objects under deletion at once: only finalizers that an actuator
-    declares in `seed_objects`, only objects in these namespaces. Machine objects have their own
-    simulated controller. `client` needs administrator rights.
+    declares in `seed_objects`, only objects in these namespaces (None: in all). API groups that
+    are `served` have controllers of their own. `client` needs administrator rights.
     """
-    served = frozenset(namespaces)
 
     def is_deleted(obj: Raw) -> bool:
         meta = obj["metadata"]
-        return "deletionTimestamp" in meta and meta.get("namespace") in served
+        ours = namespaces is None or meta.get("namespace") in namespaces
+        return ours and "deletionTimestamp" in meta
 
     owners = [
         Own(
@@ -99,7 +102,7 @@ def other_owners(
         )
         for actuator in actuators
         for group in actuator.seed_objects
-        if group.finalizers and group.namespaced and group.resource.group != MACHINES.group
+        if group.finalizers and group.namespaced and group.resource.group not in served
     ]
 
     def poll() -> None:

@@ -21,6 +21,7 @@ from generic.tools.packaging.chart import (
     OPTIONS,
     Chart,
     chart_files,
+    chart_name,
     filled,
     options_for,
     packed,
@@ -113,10 +114,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     controllerregistration.yaml for the garden, or extension.yaml for gardener-operator. With
     --admission, admission.yaml is a section for --deployment.
     """
-    # "aws" for extensions.aws:extension and extensions.aws.admission:admission
-    module = extension.partition(":")[0].removesuffix(".admission").rpartition(".")[2]
-    suffix = "-admission" if given["admission"] else ""
-    chosen = name or f"extension-{module}{suffix}".replace("_", "-").lower()
+    chosen = name or chart_name(extension, "-admission" if given["admission"] else "")
     options = admission_options(chosen) if given["admission"] else options_for(chosen)
     manager = load_manager(extension, types, options)
     image = given["image"] or f"registry.example.org/{chosen}"

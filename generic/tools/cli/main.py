@@ -23,6 +23,7 @@ _COMMANDS = {
     "orphans": ("orphans", "List, verify and close recorded external resources."),
     "drain": ("drain", "Check for objects that still carry the extension's finalizer."),
     "env": ("env", "Start and stop the embedded cluster."),
+    "landscape": ("landscape", "Run a real Gardener, without containers."),
     "rbac": ("install", "Print the roles that an extension needs."),
     "crds": ("install", "Print CustomResourceDefinitions."),
     "docs": ("configuration", "Print the documentation of configurations."),

@@ -66,6 +66,15 @@ _WEBHOOKS = {"serverPort": 10250, "servicePort": 443, "disabled": []}
 """10250 is the port that firewalls between an API server and its nodes let through."""
 
 
+def chart_name(extension: str, suffix: str = "") -> str:
+    """Return the default name of the chart for MODULE:OBJECT.
+
+    It is `extension-aws` for extensions.aws:extension and for extensions.aws.admission:admission.
+    """
+    module = extension.partition(":")[0].removesuffix(".admission").rpartition(".")[2]
+    return f"extension-{module}{suffix}".replace("_", "-").lower()
+
+
 def options_for(name: str) -> Options:
     """Return the options of the manager of the chart with this name."""
     return attrs.evolve(OPTIONS, leader_election_id=f"{name}-leader-election")

@@ -1,0 +1,165 @@
+"""Users: what the owner of a Shoot sees and does in the garden.
+
+Sources: Gardener documentation, "Shoot Status", "Shoot Operations", "Shoot Force Deletion" and
+"Shoot Hibernation". Not here: the operator's view, which is in the seed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+from attrs import frozen
+
+from actuator.errors import ApiError, Invalid, NotFound
+from actuator.interface import Client
+from actuator.meta import Raw
+from generic.testing.landscape.garden import SHOOTS
+from generic.testing.landscape.offers import NAMESPACE
+from generic.testing.polling import wait_while
+
+CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
+FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
+OPERATION = "gardener.cloud/operation"
+_POLL_SECONDS = 0.5
+
+
+@frozen(kw_only=True)
+class ShootView:
+    """The status of a Shoot as its owner sees it."""
+
+    technical_id: str
+    operation: str
+    """The type of the last operation: Create, Reconcile, Delete and so on; "" before the first."""
+    state: str
+    progress: int
+    """In percent."""
+    description: str
+    errors: tuple[str, ...]
+    codes: tuple[str, ...]
+    """The codes of all errors, each once."""
+    generation_seen: bool
+    """Whether gardenlet has seen the newest spec."""
+    deleting: bool
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the last operation succeeded, for the newest spec."""
+        return self.state == "Succeeded" and self.generation_seen
+
+    def __str__(self) -> str:
+        if not self.operation:
+            return "waiting for gardenlet"
+        what = f"{self.state} {self.progress} %: {first_task(self.description)}"
+        return f"{self.operation} {what}" + "".join(f"\n  {error}" for error in self.errors)
+
+
+def first_task(description: str) -> str:
+    """Shorten the description of an operation, which lists all tasks that run at the moment."""
+    first, *others = description.split(", ")
+    return f"{first} and {len(others)} more" if others else first
+
+
+def view_of(shoot: Raw) -> ShootView:
+    """Return the view of a Shoot."""
+    status, meta = shoot.get("status") or {}, shoot["metadata"]
+    operation = status.get("lastOperation") or {}
+    errors = status.get("lastErrors") or []
+    codes = [code for error in errors for code in error.get("codes") or ()]
+    return ShootView(
+        technical_id=status.get("technicalID", ""),
+        operation=operation.get("type", ""),
+        state=operation.get("state", ""),
+        progress=operation.get("progress", 0),
+        description=operation.get("description", ""),
+        errors=tuple(error.get("description", "") for error in errors),
+        codes=tuple(dict.fromkeys(codes)),
+        generation_seen=status.get("observedGeneration") == meta.get("generation"),
+        deleting="deletionTimestamp" in meta,
+    )
+
+
+@frozen
+class ShootOwner:
+    """Acts on one Shoot; `client` is for the garden."""
+
+    client: Client
+    name: str
+    namespace: str = NAMESPACE
+
+    def look(self) -> ShootView | None:
+        """Return the view of the Shoot, or None if it does not exist. Raises ApiError."""
+        with suppress(NotFound):
+            return view_of(self.client.get(SHOOTS, self.name, self.namespace))
+        return None
+
+    def create(self, shoot: Raw) -> None:
+        """Create the Shoot. Raises ApiError, with gardener-apiserver's reason."""
+        self.client.create(SHOOTS, shoot)
+
+    def delete(self) -> None:
+        """Confirm the deletion, and delete the Shoot. Raises ApiError."""
+        self._annotate(CONFIRMED)
+        self.client.delete(SHOOTS, self.name, self.namespace)
+
+    def force(self) -> str:
+        """Set the annotation of force deletion; return gardener-apiserver's refusal, or "".
+
+        It accepts the annotation only on a Shoot under deletion, with an error code for which its
+        user is responsible. Raises ApiError.
+        """
+        try:
+            self._annotate(FORCED)
+        except Invalid as error:
+            return error.message
+        return ""
+
+    def hibernate(self, *, enabled: bool) -> None:
+        """Hibernate the Shoot, or wake it up. Raises ApiError."""
+        self._patch({"spec": {"hibernation": {"enabled": enabled}}})
+
+    def request(self, operation: str) -> None:
+        """Request an operation: reconcile, retry, or a rotation of credentials. Raises ApiError."""
+        self._annotate({OPERATION: operation})
+
+    def watch(
+        self,
+        reached: Callable[[ShootView | None], bool],
+        seconds: float,
+        progress: Callable[[str], object],
+    ) -> bool:
+        """Wait until the view is as wanted, for at most `seconds`; report each change of it.
+
+        Returns whether it was reached. An error of the API server counts as not yet.
+        """
+        said = ""
+
+        def unreached() -> Iterator[object]:
+            nonlocal said
+            try:
+                seen = self.look()
+            except ApiError as error:
+                yield error
+                return
+            text = "gone" if seen is None else str(seen)
+            if text != said:
+                said = text
+                progress(f"shoot {self.name}: {text}")
+            if not reached(seen):
+                yield seen
+
+        return not wait_while(lambda: [*unreached()], seconds, every=_POLL_SECONDS)
+
+    def _annotate(self, annotations: Mapping[str, str]) -> None:
+        self._patch({"metadata": {"annotations": dict(annotations)}})
+
+    def _patch(self, change: Raw) -> None:
+        self.client.patch(SHOOTS, self.name, self.namespace, change)
+
+
+def is_ready(view: ShootView | None) -> bool:
+    """Whether the Shoot exists and its last operation succeeded."""
+    return view is not None and view.is_ready
+
+
+def is_gone(view: ShootView | None) -> bool:
+    """Whether the Shoot does not exist any more."""
+    return view is None

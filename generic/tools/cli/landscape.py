@@ -1,0 +1,382 @@
+"""`actuator landscape`: a real Gardener on this machine, without containers, that keeps running.
+
+The landscape is a daemon (`landscape_daemon`); these commands start it, act in its garden as the
+owner of Shoots does, and ask it about its outside world. A landscape has a name, so that several
+can run side by side. Not here: drills on a landscape of their own (`drill --landscape`).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import yaml
+
+from actuator.errors import ConfigurationError
+from actuator.meta import Raw
+from generic.kube.client import HttpClient, connect
+from generic.kube.printable import echo
+from generic.library.programs import daemons
+from generic.library.programs.cache import cache_directory
+from generic.library.programs.daemons import State
+from generic.library.programs.processes import tail
+from generic.testing.envtest.binaries import find_binaries
+from generic.testing.landscape.garden import SHOOTS
+from generic.testing.landscape.memory import gib, require_memory, resident
+from generic.testing.landscape.offers import NAMESPACE
+from generic.testing.landscape.programs import find_gardener
+from generic.testing.landscape.seed import SEEDS
+from generic.testing.landscape.users import ShootOwner, ShootView, is_gone, is_ready, view_of
+from generic.tools.cli.env import name_option, progress, validated
+from generic.tools.cli.landscape_daemon import ask
+from generic.tools.cli.landscape_extensions import DEFAULTS
+from generic.tools.cli.load import load, output_option
+
+_DAEMON = "generic.tools.cli.landscape_daemon"
+_START_SECONDS = 900.0
+"""Maximum time until a landscape runs, without builds, on a busy machine."""
+_STOP_SECONDS = 60.0
+_REAL = (
+    "etcd, kube-apiserver, kube-controller-manager of garden, seed and shoots",
+    "gardener-apiserver, -controller-manager, -scheduler, -admission-controller",
+    "gardenlet, gardener-resource-manager, your extensions from their charts",
+)
+_FAKED = (
+    "pods of other images, nodes and machines, VPN tunnel, DNS, load balancers, network policies",
+    "status of etcd-druid, Prometheus and Alertmanager; backups of etcd",
+)
+
+
+@click.group()
+def landscape() -> None:
+    """Run a real Gardener on this machine, without containers.
+
+    A garden and its seeds run as processes of your user, on loopback addresses. Extensions are
+    installed by their charts. kubectl works in the garden: users create Shoots with YAML.
+    """
+
+
+@landscape.command()
+@click.argument("extensions", nargs=-1, metavar="[EXTENSION]...")
+@click.option("--seeds", type=click.IntRange(1, 2), default=1, show_default=True)
+@name_option
+def up(extensions: tuple[str, ...], seeds: int, name: str) -> None:
+    """Start a landscape with these extensions, and leave it running.
+
+    EXTENSION is MODULE:OBJECT of an extension, or MODULE:CLASS of its rehearsal, which brings its
+    outside world. Default: the AWS sample (AWS simulated by moto) and the local sample. Kinds
+    that a Shoot needs and no extension serves are simulated.
+    """
+    references = extensions or DEFAULTS
+    for reference in references:
+        load(reference)  # report a mistake before anything is built
+    state = _state(name)
+    if not state.is_held():
+        require_memory(seeds)
+    find_binaries(progress)
+    find_gardener(progress)
+    command = [_DAEMON, str(state.directory), str(Path.cwd()), str(seeds), *references]
+    what = f"landscape {name!r}"
+    found = daemons.up(state, command, _START_SECONDS, progress, what)
+    if not found.started:
+        running = ", ".join(found.published["extensions"])
+        echo(f"{what} is already running, with {running}", err=True)
+    echo(_summary(name, found.published), lines=True)
+
+
+@landscape.command()
+@name_option
+def down(name: str) -> None:
+    """Stop the landscape and delete everything in it."""
+    stopped = daemons.down(_state(name), f"landscape {name!r}", _STOP_SECONDS)
+    echo(f"landscape {name!r} is {'stopped' if stopped else 'not running'}")
+
+
+@landscape.command()
+@name_option
+@output_option
+def status(name: str, output: str) -> None:
+    """Show addresses, Seeds, Shoots, programs and memory of the landscape."""
+    state, found = _running(name)
+    garden = _garden(found)
+    seeds = {one["metadata"]["name"]: _operation(one) for one in garden.list(SEEDS)}
+    shoots = {
+        f"{one['metadata']['namespace']}/{one['metadata']['name']}": str(view_of(one))
+        for one in garden.list(SHOOTS)
+    }
+    alive = ask(state, "programs")["alive"]
+    memory = resident(found["pid"])
+    if output == "json":
+        more = {"seedStates": seeds, "shoots": shoots, "programs": alive, "memoryBytes": memory}
+        echo(json.dumps({**found, **more}, indent=2), lines=True)
+        return
+    rows = [*((f"seed {one}", text) for one, text in seeds.items())]
+    rows += [(f"shoot {one}", text) for one, text in shoots.items()]
+    rows += [("programs", f"{len(alive)} beside the clusters, {gib(memory)} GiB of memory")]
+    table = "\n".join(f"  {what:<26} {text}" for what, text in rows)
+    echo(f"{_summary(name, found)}\n\n{table}", lines=True)
+
+
+@landscape.command()
+@click.argument("cluster", default="garden", metavar="[garden|SEED|SHOOT]")
+@name_option
+@click.option("--raw", is_flag=True, help="Print the content instead of the path.")
+def kubeconfig(cluster: str, name: str, raw: bool) -> None:
+    """Print the path of an administrator's kubeconfig: of the garden, a seed, or a Shoot."""
+    state, found = _running(name)
+    known = {"garden": found["garden"], **found["seeds"]}
+    if cluster in known:
+        path = Path(known[cluster]["kubeconfig"])
+    else:
+        view = _owner(found, cluster).look()
+        if view is None or not view.technical_id:
+            raise ConfigurationError(
+                f"no cluster {cluster!r}: expected {', '.join(known)} or a Shoot that has a seed"
+            )
+        path = Path(ask(state, "shoot", view.technical_id)["kubeconfig"])
+    echo(path.read_text() if raw else str(path), lines=True)
+
+
+@landscape.command()
+@click.argument("program", default="")
+@name_option
+@click.option("--lines", "-n", type=click.IntRange(1), default=20, show_default=True)
+def logs(program: str, name: str, lines: int) -> None:
+    """Print the end of the log of PROGRAM, or the names of all programs."""
+    _, found = _running(name)
+    folders = [found["logs"], *(one["logs"] for one in (found["garden"], *found["seeds"].values()))]
+    prefixes = ["", "garden/", *(f"{seed}/" for seed in found["seeds"])]
+    files = {
+        f"{prefix}{path.stem}": path
+        for prefix, folder in zip(prefixes, folders, strict=True)
+        for path in sorted(Path(folder).glob("*.log"))
+    }
+    if not program:
+        echo("\n".join(files), lines=True)
+    elif program in files:
+        echo(tail(files[program], lines), lines=True)
+    else:
+        raise ConfigurationError(
+            f"no program {program!r}; `actuator landscape logs` lists their names"
+        )
+
+
+@landscape.group()
+def outside() -> None:
+    """Break, repair and list the outside world of the landscape's rehearsals."""
+
+
+@outside.command("break")
+@click.argument("scenario")
+@name_option
+def _break(scenario: str, name: str) -> None:
+    """Cause the failure SCENARIO of the rehearsals, such as credentials-revoked."""
+    echo(ask(_running(name)[0], "break", scenario)["text"])
+
+
+@outside.command()
+@name_option
+def repair(name: str) -> None:
+    """Undo all failures."""
+    echo(ask(_running(name)[0], "repair")["text"])
+
+
+@outside.command("list")
+@name_option
+def _list(name: str) -> None:
+    """List the external resources that exist."""
+    echo("\n".join(ask(_running(name)[0], "outside")["resources"]), lines=True)
+
+
+@landscape.group()
+def shoot() -> None:
+    """Act on Shoots as their owner does, in the garden.
+
+    Each command reports the changes that it waits for. After Ctrl-C, the Shoot continues.
+    """
+
+
+_FILE = click.option(
+    "--file", "-f", type=click.File("rb"), help="Manifest. Default: what `shoot yaml` prints."
+)
+_TIMEOUT = click.option(
+    "--timeout", type=click.FloatRange(0), default=900.0, help="Seconds of the wait; 0: none."
+)
+_SHOOT = click.argument("shoot", metavar="NAME", callback=validated)
+
+
+@shoot.command("list")
+@name_option
+def _shoots(name: str) -> None:
+    """List the Shoots with their last operations."""
+    for one in _garden(_running(name)[1]).list(SHOOTS):
+        meta = one["metadata"]
+        echo(f"{meta['namespace']}/{meta['name']:<20} {view_of(one)}", lines=True)
+
+
+@shoot.command("yaml")
+@_SHOOT
+@name_option
+def _yaml(shoot: str, name: str) -> None:
+    """Print a Shoot with all kinds of the extensions, for `kubectl apply`."""
+    echo(yaml.safe_dump(_manifest(_running(name)[1], shoot, None), sort_keys=False), lines=True)
+
+
+@shoot.command()
+@_SHOOT
+@_FILE
+@_TIMEOUT
+@name_option
+def create(shoot: str, file: BinaryIO | None, timeout: float, name: str) -> None:
+    """Create a Shoot, and wait until it is ready."""
+    _, found = _running(name)
+    manifest = _manifest(found, shoot, file)
+    owner = _owner(found, shoot)
+    owner.create(manifest)
+    _await(owner, is_ready, timeout)
+
+
+@shoot.command()
+@_SHOOT
+@_TIMEOUT
+@name_option
+def delete(shoot: str, timeout: float, name: str) -> None:
+    """Confirm the deletion of a Shoot, delete it, and wait until it is gone."""
+    owner = _existing(name, shoot)
+    owner.delete()
+    _await(owner, is_gone, timeout)
+
+
+@shoot.command("force-delete")
+@_SHOOT
+@_TIMEOUT
+@name_option
+def force_delete(shoot: str, timeout: float, name: str) -> None:
+    """Annotate a Shoot that is stuck in its deletion, and wait until it is gone."""
+    owner = _existing(name, shoot)
+    if refusal := owner.force():
+        raise ConfigurationError(
+            f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
+            "and wait until `actuator landscape shoot list` shows an error code"
+        )
+    _await(owner, is_gone, timeout)
+
+
+@shoot.command()
+@_SHOOT
+@_TIMEOUT
+@name_option
+def hibernate(shoot: str, timeout: float, name: str) -> None:
+    """Hibernate a Shoot, and wait for it."""
+    _hibernate(_existing(name, shoot), timeout, enabled=True)
+
+
+@shoot.command()
+@_SHOOT
+@_TIMEOUT
+@name_option
+def wake(shoot: str, timeout: float, name: str) -> None:
+    """Wake a Shoot up, and wait for it."""
+    _hibernate(_existing(name, shoot), timeout, enabled=False)
+
+
+@shoot.command()
+@_SHOOT
+@click.argument("operation")
+@_TIMEOUT
+@name_option
+def request(shoot: str, operation: str, timeout: float, name: str) -> None:
+    """Request an OPERATION of Gardener, such as reconcile or retry, and wait for it."""
+    owner = _existing(name, shoot)
+    owner.request(operation)
+    _await(owner, is_ready, timeout)
+
+
+def _hibernate(owner: ShootOwner, timeout: float, *, enabled: bool) -> None:
+    owner.hibernate(enabled=enabled)
+    _await(owner, is_ready, timeout)
+
+
+def _await(owner: ShootOwner, reached: Callable[[ShootView | None], bool], timeout: float) -> None:
+    """Report the Shoot until it is as wanted. Raises ConfigurationError."""
+    if timeout and not owner.watch(reached, timeout, lambda text: echo(text, lines=True)):
+        raise ConfigurationError(
+            f"Shoot {owner.name} is not finished after {timeout:.0f} s; "
+            f"`actuator landscape shoot list` shows its state"
+        )
+
+
+def _manifest(found: Mapping[str, Any], name: str, file: BinaryIO | None) -> Raw:
+    if file is None:
+        manifest: Raw = found["shoot"]
+    else:
+        manifest = yaml.safe_load(file)
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
+            raise ConfigurationError(f"{file.name}: expected the YAML mapping of one Shoot")
+    meta = {"namespace": NAMESPACE, **manifest["metadata"]}
+    meta["name"] = name if file is None else meta.get("name")
+    if meta["name"] != name or meta["namespace"] != NAMESPACE:
+        raise ConfigurationError(
+            f"the Shoot in the file is {meta['namespace']}/{meta['name']}, expected "
+            f"{NAMESPACE}/{name}"
+        )
+    return {**manifest, "metadata": meta}
+
+
+def _state(name: str) -> State:
+    return State(cache_directory() / "landscapes" / name)
+
+
+def _running(name: str) -> tuple[State, Raw]:
+    """Return the state of a running landscape. Raises ConfigurationError if it does not run."""
+    state = _state(name)
+    found = state.published() if state.is_held() else None
+    if found is None:
+        what = "is still starting" if state.is_held() else "is not running"
+        raise ConfigurationError(f"landscape {name!r} {what}; run `actuator landscape up`")
+    return state, found
+
+
+def _garden(found: Mapping[str, Any]) -> HttpClient:
+    return connect(Path(found["garden"]["kubeconfig"]))
+
+
+def _owner(found: Mapping[str, Any], shoot: str) -> ShootOwner:
+    return ShootOwner(_garden(found), shoot)
+
+
+def _existing(name: str, shoot: str) -> ShootOwner:
+    """Return the owner of a Shoot that exists. Raises ConfigurationError."""
+    owner = _owner(_running(name)[1], shoot)
+    if owner.look() is None:
+        raise ConfigurationError(
+            f"Shoot {shoot} does not exist; `actuator landscape shoot list` shows all"
+        )
+    return owner
+
+
+def _operation(seed: Raw) -> str:
+    operation = (seed.get("status") or {}).get("lastOperation") or {}
+    return f"{operation.get('state', 'waiting')}: {operation.get('description', '')}"
+
+
+def _summary(name: str, found: Mapping[str, Any]) -> str:
+    other = "" if name == "default" else f" --name {name}"
+    lines = [
+        f"landscape {name!r}: Gardener {found['gardener']}, Kubernetes {found['kubernetes']}",
+        f"  garden      {found['garden']['url']}",
+        *(f"  {seed:<11} {one['url']}" for seed, one in found["seeds"].items()),
+        f"  extensions  {', '.join(found['extensions'])}",
+    ]
+    if found["simulated"]:
+        lines.append(f"  simulated   {', '.join(found['simulated'])}")
+    lines += [f"  {'real' if not n else '':<11} {text}" for n, text in enumerate(_REAL)]
+    lines += [f"  {'faked' if not n else '':<11} {text}" for n, text in enumerate(_FAKED)]
+    lines += [
+        "to use it:",
+        f"  export KUBECONFIG={found['garden']['kubeconfig']}",
+        f"  actuator landscape shoot create{other} NAME",
+        f"to stop it:\n  actuator landscape down{other}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""The extensions of a landscape: from MODULE:OBJECT on the command line to charts.
+
+A reference is a rehearsal, whose outside world the landscape then has, or an extension without
+one. Not here: the commands (`landscape`), and what runs (`generic.testing.drill.landscape`).
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from actuator.errors import ConfigurationError
+from generic.testing.drill.landscape.world import Installed
+from generic.testing.envtest.binaries import kubernetes_version
+from generic.testing.landscape import simulated
+from generic.testing.landscape.landscape import LandscapeExtension
+from generic.testing.landscape.offers import Offer, combined, image_of, missing, types_of
+from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
+from generic.testing.shootpart import ShootPart
+from generic.tools.cli.load import load, load_manager, load_rehearsals
+from generic.tools.packaging.chart import Chart, chart_files, chart_name, options_for, packed
+from generic.tools.packaging.registration import controller_registration, controller_resources
+
+DEFAULTS = (
+    "extensions.aws.full_rehearsal:AwsFullRehearsal",
+    "extensions.local.rehearsal:LocalRehearsal",
+)
+_PREFIX = "extension-"
+
+
+def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:
+    """Return the rehearsals among the references, combined; None without any.
+
+    Raises ConfigurationError.
+    """
+    found = [one for one in references if _is_rehearsal(one)]
+    return load_rehearsals(found) if found else None
+
+
+def install(references: Sequence[str], rehearsal: CombinedRehearsal | None) -> Installed:
+    """Return the charts of all extensions, also of the simulated one, and the offer to users.
+
+    The outside world of `rehearsal` must be started. Raises ConfigurationError.
+    """
+    plain = [ShootPart(extension=one) for one in references if not _is_rehearsal(one)]
+    first = [*rehearsal.shoot_parts("")] if rehearsal else []
+    extensions = [_chart(part.extension, part.environ) for part in (*first, *plain)]
+    names = [one.name for one in extensions]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(
+                f"two extensions would have the chart {_PREFIX}{name}; rename one of their modules"
+            )
+    served = types_of(one.registration for one in extensions)
+    if standing := missing(served):
+        environ = {simulated.VARIABLE: json.dumps(standing)}
+        extensions.append(_chart(simulated.TARGET, environ))
+        served = types_of(one.registration for one in extensions)
+    parts = [*rehearsal.shoot_parts(image_of(served))] if rehearsal else []
+    offer = Offer(served, combined([*parts, *plain]), kubernetes_version().removeprefix("v"))
+    return Installed(extensions=extensions, offer=offer, simulated=standing)
+
+
+def _is_rehearsal(reference: str) -> bool:
+    found = load(reference)
+    return isinstance(found, type) and issubclass(found, Rehearsal)
+
+
+def _chart(target: str, environ: Mapping[str, str]) -> LandscapeExtension:
+    """Return the extension, registered with the chart that `actuator chart` writes."""
+    name = chart_name(target)
+    with _variables(environ):
+        manager = load_manager(target, (), options_for(name))
+    chart = Chart(name=name, extension=target, image=f"landscape.invalid/{name}")
+    helm = {"rawChart": packed(name, chart_files(manager, chart))}
+    documents = controller_registration(name, controller_resources(manager), helm, {})
+    return LandscapeExtension(name.removeprefix(_PREFIX), target, documents, environ, Path.cwd())
+
+
+@contextmanager
+def _variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Set the variables of an extension while it is loaded."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
