@@ -17,13 +17,16 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test test-landscape check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
+.PHONY: help drill landscape test test-landscape check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded cluster; ARGS="--shoots 3"
 	@$(BIN)/actuator drill $(ARGS)
+
+landscape: $(STAMP) ## rehearse a force deletion with a real Gardener, without containers; ARGS="--shoots 2"
+	@$(BIN)/actuator drill --landscape $(ARGS)
 
 # In a fresh clone one process compiles the tests, while the programs start, and not each of the eight.
 test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"

@@ -3,7 +3,7 @@
 Needs jinja2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +12,11 @@ import attrs
 from generic.testing.drill import judge as force_deletion
 from generic.testing.drill.evidence import Evidence
 from generic.testing.drill.judge import Finding
+from generic.testing.drill.landscape import page as landscape_page
+from generic.testing.drill.landscape import rules as landscape_rules
+from generic.testing.drill.landscape.evidence import LandscapeEvidence
+from generic.testing.drill.landscape.run import drill_landscape
+from generic.testing.drill.landscape.world import Installed
 from generic.testing.drill.migration import page as migration_page
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.rules import MigrationEvidence
@@ -25,6 +30,7 @@ from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
 from generic.testing.drill.webhooksdown import SCENARIO as WEBHOOKS_DOWN
 from generic.testing.drill.webhooksdown import WebhooksDown
+from generic.testing.drill.world import outside
 from generic.testing.rehearsal import CombinedRehearsal
 
 E = TypeVar("E", Evidence, MigrationEvidence)
@@ -50,6 +56,25 @@ def run(
         told = attrs.evolve(evidence, records=evidence.records[1:])
     findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
     write_html(output / "report.html", page(told, findings))
+    return evidence, findings
+
+
+def run_landscape(
+    settings: Settings,
+    rehearsal: CombinedRehearsal,
+    install: Callable[[], Installed],
+    watcher: Watcher,
+    output: Path,
+) -> tuple[LandscapeEvidence, list[Finding]]:
+    """Run the drill in a landscape, as `run`; `install` is called once the outside world runs.
+
+    Raises ActuatorError, ApiError or EnvtestError if the drill could not run.
+    """
+    with outside(rehearsal, watcher.say):
+        evidence = drill_landscape(settings, rehearsal, install(), watcher)
+    watcher.say(landscape_page.verdict(evidence))
+    findings = _write_json(output, evidence, evidence, landscape_rules.judge(evidence))
+    write_html(output / "report.html", landscape_page.page(evidence, findings))
     return evidence, findings
 
 

@@ -5,7 +5,7 @@ It polls several times a second and never writes.
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 from actuator.codec import decode
@@ -25,11 +25,25 @@ _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
 
 
+def labelled_shoot(obj: Raw) -> str:
+    """Return the shoot that a drill's label names."""
+    return str(obj["metadata"]["labels"][SHOOT])
+
+
 class Observer:
     """Updates the lives of a drill's objects."""
 
-    def __init__(self, client: Client, kinds: Iterable[Kind], selector: str, path: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        kinds: Iterable[Kind],
+        selector: str,
+        path: str,
+        shoot_of: Callable[[Raw], str] = labelled_shoot,
+    ) -> None:
+        """`shoot_of` returns the shoot of an object; "": the object is not observed."""
         self._everything = bool(path)  # with a path, objects are not announced by `follow`
+        self._shoot_of = shoot_of
         self.lives: dict[str, Life] = {}
         self._client = client
         self._kinds = list(kinds)
@@ -51,7 +65,7 @@ class Observer:
         meta = obj["metadata"]
         life = Life(
             kind=obj["kind"],
-            shoot=meta["labels"][SHOOT],
+            shoot=self._shoot_of(obj),
             namespace=meta.get("namespace", ""),
             name=meta["name"],
             uid=meta["uid"],
@@ -84,7 +98,8 @@ class Observer:
         owners = obj["metadata"].get("ownerReferences") or []
         maker = next((life for one in owners if (life := self.lives.get(one["uid"]))), None)
         made = maker is not None
-        if (made or self._everything) and obj["metadata"]["uid"] not in self.lives:
+        is_new = obj["metadata"]["uid"] not in self.lives and self._shoot_of(obj)
+        if is_new and (made or self._everything):
             self.follow(obj, bad=maker is not None and maker.bad, made=made)
 
     def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:

@@ -14,27 +14,31 @@ from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding, covers
 
 
-def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
-    """Return the whole page."""
+def page(
+    evidence: Evidence,
+    findings: Sequence[Finding],
+    template: str = "force-deletion",
+    **more: Any,
+) -> str:
+    """Return the whole page; `more` are values of another template, or replace those of this."""
     lives = summed_up(evidence.lives)
     strips = Counter(strip.text.removeprefix("Stripped ") for strip in evidence.strips)
-    return render(
-        "force-deletion",
-        findings,
-        what=evidence.path or "Force deletion",
-        evidence=evidence,
-        verdict=_verdict(evidence),
-        timeline=drawn(lives),
-        moments=rows(lives),
-        reasons=_reasons(evidence),
-        strips=strips.most_common(),
-        webhooks=list(refusals(evidence)),
-        left=_left(evidence),
-        facts={
+    values: dict[str, Any] = {
+        "what": evidence.path or "Force deletion",
+        "evidence": evidence,
+        "verdict": _verdict(evidence),
+        "timeline": drawn(lives),
+        "moments": rows(lives),
+        "reasons": _reasons(evidence),
+        "strips": strips.most_common(),
+        "webhooks": list(refusals(evidence)),
+        "left": _left(evidence),
+        "facts": {
             "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
             "The manager's requests": _pairs(evidence.requests),
         },
-    )
+    }
+    return render(template, findings, **{**values, **more})
 
 
 def _verdict(evidence: Evidence) -> str:

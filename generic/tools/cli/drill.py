@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,17 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 @click.command()
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
-@click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
+@click.option(
+    "--shoots",
+    type=click.IntRange(1, 200),
+    help="Number of shoots.  [default: 10, or 1 in a landscape]",
+)
 @click.option(
     "--scenario",
     help="External failure.  [default: credentials-revoked, or the first of the rehearsal]",
 )
 @click.option("--path", type=click.Choice([*PATHS]), help="gardenlet flow before the deletion.")
+@click.option("--landscape", is_flag=True, help="Shoots of a real Gardener, without containers.")
 @click.option("--all", "everything", is_flag=True, help="All scenarios, also with faults.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig of a real seed.")
 @click.option("--context", help="Context; required with --kubeconfig.")
@@ -72,6 +78,7 @@ def drill(
     rehearsals: tuple[str, ...],
     scenario: str | None,
     path: str | None,
+    landscape: bool,
     everything: bool,
     output: Path,
     **given: Any,
@@ -86,8 +93,17 @@ def drill(
     (killed, expired, slow, denying), and must not block the force deletion. With --all, each
     scenario runs alone, and again while the API server restarts, watches end, requests fail, and
     calls hang.
+
+    With --landscape, Shoots of a real Gardener on this machine are deleted by their owner, get
+    stuck, and are force-deleted by gardenlet; by default with the AWS sample and the local sample.
     """
     level = given.pop("log_level")
+    given["shoots"] = given["shoots"] or (1 if landscape else 10)
+    if landscape:
+        if everything or path or any(given[name] for name in _NOT_WITH_ALL):
+            raise click.UsageError("--landscape takes --scenario, --shoots and --output only")
+        _drill_landscape(rehearsals, scenario, given["shoots"], level, output)
+        return
     if everything and (scenario or path or any(given[name] for name in _NOT_WITH_ALL)):
         raise click.UsageError(
             "--all selects scenarios and faults itself; remove the other options"
@@ -113,6 +129,36 @@ def drill(
         _say_unnoticed(settings.break_rule, findings)
         holds = all(finding.holds for finding in findings)
     if not holds:
+        raise SystemExit(1)
+
+
+def _drill_landscape(
+    references: Sequence[str],
+    scenario: str | None,
+    shoots: int,
+    level: logs.Level | None,
+    output: Path,
+) -> None:
+    from generic.testing.drill.course import run_landscape  # needs jinja2
+    from generic.testing.landscape.memory import require_memory
+    from generic.tools.cli.landscape_extensions import DEFAULTS, install
+    from generic.tools.cli.terminal import Terminal, show
+
+    references = references or DEFAULTS
+    rehearsal = load_rehearsals(references)
+    require_memory(1, shoots)
+    _configure_logs(level)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    settings = Settings(
+        scenario=scenario or next(iter(rehearsal.parts[0].scenarios)),
+        shoots=shoots,
+        origin=_origin(),
+    )
+    with Terminal() as terminal:
+        installing = partial(install, references, rehearsal)
+        evidence, findings = run_landscape(settings, rehearsal, installing, terminal, output)
+    show(evidence, findings, output)
+    if not all(finding.holds for finding in findings):
         raise SystemExit(1)
 
 

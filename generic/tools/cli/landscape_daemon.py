@@ -5,6 +5,7 @@ break or to repair that. A request is a JSON list, an answer a JSON object. Not 
 """
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -172,6 +173,7 @@ def run(state: State, seeds: int, references: Sequence[str]) -> None:
 def main() -> None:
     """Run with the arguments: the state's directory, a working folder, seeds, references."""
     daemons.end_with_sigterm()
+    logging.getLogger().addHandler(logging.NullHandler())  # the log has reasons of failures only
     directory, folder, seeds, *references = sys.argv[1:]
     os.chdir(folder)
     state = State(Path(directory))

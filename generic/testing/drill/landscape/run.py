@@ -1,0 +1,220 @@
+"""The drill in a landscape from start to end: create Shoots, let them get stuck, force, look.
+
+The drill acts as the owner of the Shoots, through the garden only. It asks for the force deletion
+again and again: gardener-apiserver accepts it once the Shoot shows an error code for which its user
+is responsible. If that does not happen in time, the drill repairs the outside world, as an operator
+would, and goes on.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from actuator.errors import ApiError
+from actuator.interface import ExternalResource
+from actuator.meta import Raw
+from actuator.v1alpha1 import KINDS
+from generic.kube.clusters import NAMESPACES
+from generic.testing.drill.judge import check_tags
+from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
+from generic.testing.drill.landscape.world import Installed, running_world
+from generic.testing.drill.names import Names
+from generic.testing.drill.observe import Observer, read_records, read_strips
+from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.landscape.landscape import Landscape
+from generic.testing.landscape.programs import gardener_version
+from generic.testing.landscape.users import ShootOwner, ShootView
+from generic.testing.polling import parallel, polling, wait_while
+from generic.testing.rehearsal import CombinedRehearsal
+
+CREATE_SECONDS, STUCK_SECONDS, GONE_SECONDS = 900.0, 420.0, 300.0
+"""Maximum times of the phases, on a busy machine: gardenlet shows an error of an Infrastructure
+after three minutes."""
+SEED = "seed"
+_FOLLOW, _ASK = 0.5, 2.0
+"""Seconds between two looks at a Shoot, and between two requests to force."""
+_PREFIX = "shoot--"
+
+Reached = Callable[[ShootStory], bool]
+
+
+def shoot_of(obj: Raw) -> str:
+    """Return the technical ID of an object's shoot; "" for an object of the seed itself."""
+    namespace = str(obj["metadata"].get("namespace") or obj["metadata"]["name"])
+    return namespace if namespace.startswith(_PREFIX) else ""
+
+
+def drill_landscape(
+    settings: Settings, rehearsal: CombinedRehearsal, installed: Installed, watcher: Watcher
+) -> LandscapeEvidence:
+    """Rehearse a force deletion in a landscape of its own, and return the evidence.
+
+    The outside world must be started. Always cleans up. Raises ActuatorError, ApiError or
+    EnvtestError if the drill could not run.
+    """
+    began = time.monotonic()
+    with running_world(installed, rehearsal, [SEED], watcher.say) as landscape:
+        run = LandscapeRun(settings, rehearsal, installed, watcher, landscape)
+        run.rehearse()
+        run.evidence.seconds = time.monotonic() - began
+        return run.evidence
+
+
+class LandscapeRun:
+    """The steps of one drill, and their common state."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        rehearsal: CombinedRehearsal,
+        installed: Installed,
+        watcher: Watcher,
+        landscape: Landscape,
+    ) -> None:
+        self._settings, self._rehearsal, self._watcher = settings, rehearsal, watcher
+        self._offer, self._landscape = installed.offer, landscape
+        self._seed = landscape.seeds[0].client
+        kinds = [cls.KIND for cls in KINDS]
+        self._observer = Observer(self._seed, kinds, "", "landscape", shoot_of)
+        self._stories = {f"s{n + 1}": ShootStory(name=f"s{n + 1}") for n in range(settings.shoots)}
+        self._owners = {name: ShootOwner(landscape.garden.client, name) for name in self._stories}
+        self._baseline: list[ExternalResource] = []
+        self.evidence = LandscapeEvidence(
+            **settings.facts(Names(), rehearsal, ""),
+            gardener=gardener_version(),
+            finalizers={kind.name: kind.finalizer for kind in kinds},
+            shoots=list(self._stories.values()),
+        )
+
+    def rehearse(self) -> None:
+        """Run the whole procedure, and collect the evidence."""
+        self._baseline = list(self._rehearsal.left_outside())
+        follow = polling(self._look, "shoots", every=_FOLLOW)
+        with self._observer.watching(), follow:
+            if self._create():
+                self._get_stuck()
+                self._force()
+            self._take_stock()
+
+    def _create(self) -> bool:
+        """Create the Shoots; return whether all became ready."""
+        self._watcher.say(f"Creating {len(self._stories)} Shoots in the garden")
+        for name, owner in self._owners.items():
+            self._stories[name].created = self._observer.now()
+            owner.create(self._offer.shoot(name))
+        self._wait("ready", CREATE_SECONDS, lambda story: story.ready is not None)
+        self.evidence.outside_before = self._new_outside()
+        check_tags(self._rehearsal.title, self.evidence.outside_before)
+        return all(story.ready is not None for story in self._stories.values())
+
+    def _get_stuck(self) -> None:
+        """Break the outside world and delete the Shoots, as their owner."""
+        parallel(list(self._owners), self._ask)  # refused: they are not being deleted
+        text = self._rehearsal.break_where_known(self._settings.scenario)
+        self.evidence.scenario_text = text
+        self._say(text)
+        for name, owner in self._owners.items():
+            self._stories[name].deleted = self._observer.now()
+            owner.delete()
+
+    def _force(self) -> None:
+        """Ask for the force deletion until it is accepted; then wait until all Shoots are gone."""
+        if not self._wait("forced", STUCK_SECONDS, partial(self._is_forced, asks=True)):
+            self._repair()
+            self._wait("forced", STUCK_SECONDS, partial(self._is_forced, asks=True))
+        self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
+
+    def _is_forced(self, story: ShootStory, *, asks: bool) -> bool:
+        if asks and story.forced is None and story.gone is None:
+            self._ask(story.name)
+        return story.forced is not None or story.gone is not None
+
+    def _repair(self) -> None:
+        self._rehearsal.mend_outside()
+        text = "The outside world was repaired: no error code allowed a force deletion"
+        self.evidence.repairs.append(text)
+        self._say(text)
+
+    def _ask(self, name: str) -> None:
+        """Ask gardener-apiserver for the force deletion, and note a new answer."""
+        story, owner = self._stories[name], self._owners[name]
+        view = owner.look()
+        if view is None:
+            return
+        refusal = owner.force()
+        codes = ", ".join(view.codes) or "no code"
+        doing = f"{view.operation} {view.state}, {codes}"
+        now = self._observer.now()
+        if not story.answers or story.answers[-1].refusal != refusal:
+            story.answers.append(Answer(at=now, while_=doing, refusal=refusal))
+            said = f"refused: {refusal}" if refusal else f"accepted ({codes})"
+            self._note(story, f"force deletion {said}")
+        if not refusal:
+            story.forced = now
+            for life in self._observer.lives.values():
+                if life.shoot == story.technical_id and life.gone is None:
+                    life.forced = life.forced or now
+
+    def _look(self) -> None:
+        """Look at each Shoot once, in the thread that follows them. Raises ApiError."""
+        for name, story in self._stories.items():
+            if story.created and story.gone is None:
+                self._see(story, self._owners[name].look())
+
+    def _see(self, story: ShootStory, view: ShootView | None) -> None:
+        now = self._observer.now()
+        if view is None:
+            if story.deleted is not None:
+                story.gone = now
+                self._note(story, "gone")
+            return
+        story.technical_id = view.technical_id or story.technical_id
+        story.codes += [code for code in view.codes if code not in story.codes]
+        if view.is_ready and not view.deleting:
+            story.ready = story.ready or now
+        said = [one.text for one in story.moments if not one.text.startswith("force deletion")]
+        if not said or said[-1] != str(view):
+            self._note(story, str(view))
+
+    def _note(self, story: ShootStory, text: str) -> None:
+        story.moments.append(Moment(at=self._observer.now(), text=text))
+        self._watcher.say(f"{story.name}: {text}")
+
+    def _say(self, text: str) -> None:
+        for story in self._stories.values():
+            story.moments.append(Moment(at=self._observer.now(), text=text))
+        self._watcher.say(text)
+
+    def _wait(self, what: str, seconds: float, reached: Reached) -> bool:
+        """Wait until all Shoots are as wanted, or the time is over; the judge checks later."""
+
+        def waiting() -> list[ShootStory]:
+            left = []
+            for story in self._stories.values():
+                try:
+                    left += [] if reached(story) else [story]
+                except ApiError:
+                    left.append(story)
+            self._watcher.count(what, len(self._stories) - len(left), len(self._stories))
+            return left
+
+        return not wait_while(waiting, seconds, every=_ASK)
+
+    def _new_outside(self) -> list[ExternalResource]:
+        """Return the external resources that did not exist before the Shoots."""
+        return [one for one in self._rehearsal.left_outside() if one not in self._baseline]
+
+    def _take_stock(self) -> None:
+        evidence = self.evidence
+        ids = [story.technical_id for story in self._stories.values() if story.technical_id]
+        namespaces = {one["metadata"]["name"] for one in self._seed.list(NAMESPACES)}
+        for id in ids:
+            evidence.records += read_records(self._seed, id)
+            evidence.strips += read_strips(self._seed, id)
+            if id in namespaces:
+                evidence.leftovers.append(f"namespace {id}")
+        self._observer.look()
+        evidence.lives = list(self._observer.lives.values())
+        evidence.outside_after = self._new_outside()
+        alive = self._landscape.processes.alive()
+        evidence.processes = [one for one in alive if any(id in one for id in ids)]

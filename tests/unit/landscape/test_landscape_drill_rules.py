@@ -1,0 +1,110 @@
+"""The invariants of a drill in a landscape: each planted violation is found, and shown."""
+
+import attrs
+import pytest
+from reports import VPC, life
+
+from generic.testing.drill.evidence import Record
+from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
+from generic.testing.drill.landscape.page import page, verdict
+from generic.testing.drill.landscape.rules import judge
+from generic.testing.drill.landscape.run import shoot_of
+from generic.testing.drill.report import check_report, read_json, write_json
+
+REFUSED = "deletionTimestamp is nil"
+
+
+def story(**changes):
+    base = ShootStory(
+        name="s1",
+        technical_id="shoot--a",
+        moments=[Moment(at=2.0, text="Create Succeeded"), Moment(at=9.0, text="<gone>")],
+        answers=[
+            Answer(at=3.0, while_="Create Succeeded, no code", refusal=REFUSED),
+            Answer(at=5.0, while_="Delete Error, ERR_A"),
+        ],
+        codes=["ERR_A"],
+        created=1.0,
+        ready=2.0,
+        deleted=4.0,
+        forced=5.0,
+        gone=9.0,
+    )
+    return attrs.evolve(base, **changes)
+
+
+def seen(*stories, **changes):
+    record = Record(shoot="shoot--a", owner="Infrastructure s1", resource=VPC)
+    base = LandscapeEvidence(
+        drill="x",
+        title="AWS",
+        scenario="credentials-revoked",
+        scenario_text="Revoked.",
+        gardener="v1",
+        shoots=list(stories) or [story()],
+        lives=[life(shoot="shoot--a", gone=9.0)],
+        records=[record],
+        outside_before=[VPC],
+        outside_after=[VPC],
+    )
+    return attrs.evolve(base, **changes)
+
+
+def broken(evidence):
+    return {finding.rule: finding.why() for finding in judge(evidence) if not finding.holds}
+
+
+def test_all_rules_hold_for_a_shoot_that_went():
+    assert broken(seen()) == {}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "rule", "why"),
+    [
+        (seen(story(ready=None)), "shoot", "s1 did not become ready: <gone>"),
+        (seen(story(gone=None)), "shoot", "s1 still exists: <gone>"),
+        (seen(story(codes=[])), "code", "s1 was blocked, and its status had no error code"),
+        (seen(story(forced=None)), "force", f"s1 was not force-deleted: {REFUSED}"),
+        (seen(leftovers=["namespace shoot--a"]), "seed", "namespace shoot--a"),
+        (seen(processes=["shoot--a_x"]), "programs", "shoot--a_x still runs"),
+        (seen(records=[]), "I1", f"{VPC} still exists, and is not recorded"),
+        (seen(outside_before=[]), "I4", "nothing existed outside before the deletion"),
+    ],
+)
+def test_each_violation_is_found(evidence, rule, why):
+    assert broken(evidence) == {rule: why}
+
+
+def test_the_report_is_read_back_and_compared(tmp_path):
+    evidence, path = seen(), tmp_path / "report.json"
+    findings = judge(evidence)
+    write_json(path, evidence, findings)
+    assert read_json(path, LandscapeEvidence) == (evidence, findings)
+    assert check_report(path, evidence, findings) == []
+    told = seen(story(gone=8.0))
+    assert check_report(path, told, findings) == ["the report differs from the evidence: shoots"]
+
+
+def test_the_page_shows_each_answer_and_escapes_what_the_owner_saw():
+    evidence = seen(repairs=["The outside world was repaired"])
+    text = page(evidence, judge(evidence))
+    assert f"refused: {REFUSED}" in text
+    assert "Delete Error, ERR_A" in text
+    assert "&lt;gone&gt;" in text
+    assert "<gone>" not in text
+    assert "accepted the force deletion of 1 of 1 Shoots (codes: ERR_A)" in verdict(evidence)
+    assert "at most 4 s" in verdict(evidence)
+    assert "The outside world was repaired." in verdict(evidence)
+
+
+@pytest.mark.parametrize(
+    ("meta", "shoot"),
+    [
+        ({"namespace": "shoot--a", "name": "x"}, "shoot--a"),
+        ({"name": "shoot--a--uid"}, "shoot--a--uid"),
+        ({"namespace": "garden", "name": "shoot--x"}, ""),
+        ({"name": "bucket"}, ""),
+    ],
+)
+def test_an_object_belongs_to_the_shoot_of_its_namespace(meta, shoot):
+    assert shoot_of({"metadata": meta}) == shoot
