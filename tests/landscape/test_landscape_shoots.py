@@ -1,94 +1,71 @@
 """Shoots of a real gardenlet, with our extensions as its only ones; AWS is simulated by moto.
 
 gardenlet shows an error of an Infrastructure on the Shoot after minutes, and one of a ControlPlane
-after half a minute: these waits are Gardener's own.
+after half a minute: these waits are Gardener's own. The controllers of other vendors whose
+finalizers are on seed objects, such as the load balancer controller, are simulated.
 """
 
 import pytest
-from aws_landscape import NAMESPACE, aws_landscape, shoot
-from harness import eventually
 
-from actuator.errors import ApiError, NotFound
-from extensions.aws.controlplane import AwsControlPlane
+from actuator.errors import NotFound
 from generic.kube.clusters import NAMESPACES
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
-from generic.testing.drill.seeds import other_owners
-from generic.testing.landscape.garden import SHOOTS
-from generic.testing.landscape.seed import SEEDS
+from generic.testing.landscape.users import is_gone, is_ready
 
-CREATE, DELETE, FORCE, SEED = 600.0, 420.0, 180.0, 420.0
+pytest_plugins = ["generic.tools.landscape_fixtures"]
+
+DELETE, FORCE = 420.0, 180.0
 """Seconds on a busy machine."""
-CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
-FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
-
-
-@pytest.fixture(scope="module")
-def aws(tmp_path_factory):
-    with aws_landscape(tmp_path_factory.mktemp("charts")) as running:
-        eventually(lambda: succeeded(running.landscape.garden.client.get(SEEDS, "seed")), SEED)
-        yield running
 
 
 @pytest.fixture
-def garden(aws):
-    return aws.landscape.garden.client
+def seed(landscape):
+    return landscape.landscape.seeds[0].client
 
 
-def succeeded(obj):
-    operation = (obj.get("status") or {}).get("lastOperation") or {}
-    return operation.get("state") == "Succeeded"
-
-
-def created(garden, name):
-    garden.create(SHOOTS, shoot(name))
-    eventually(lambda: succeeded(garden.get(SHOOTS, name, NAMESPACE)), CREATE)
-
-
-def annotate(garden, name, annotations):
-    garden.patch(SHOOTS, name, NAMESPACE, {"metadata": {"annotations": annotations}})
-
-
-def delete(garden, name):
-    annotate(garden, name, CONFIRMED)
-    garden.delete(SHOOTS, name, NAMESPACE)
-
-
-def codes(garden, name):
-    errors = garden.get(SHOOTS, name, NAMESPACE)["status"].get("lastErrors") or []
-    return {code for error in errors for code in error.get("codes") or ()}
-
-
-def is_gone(client, *where):
+def exists(client, resource, name):
     try:
-        return client.get(*where) is None
+        return client.get(resource, name) is not None
     except NotFound:
-        return True
+        return False
 
 
-def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(aws, garden):
-    created(garden, "forced")
-    with pytest.raises(ApiError, match="force-deletion"):
-        annotate(garden, "forced", FORCED)  # Gardener's condition: it is not being deleted
-    aws.allow(active=False)
-    try:
-        delete(garden, "forced")
-        eventually(lambda: "ERR_INFRA_UNAUTHENTICATED" in codes(garden, "forced"), DELETE)
-        annotate(garden, "forced", FORCED)
-        eventually(lambda: is_gone(garden, SHOOTS, "forced", NAMESPACE), FORCE)
-    finally:
-        aws.allow(active=True)
-    seed, namespace = aws.seed.client, "shoot--dev--forced"
-    found = seed.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
-    assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= {one["spec"]["resourceType"] for one in found}
-    assert is_gone(seed, NAMESPACES, namespace)
-    assert [name for name in aws.landscape.processes.alive() if namespace in name] == []
+def orphans(seed, technical_id):
+    found = seed.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={technical_id}")
+    return {one["spec"]["resourceType"] for one in found}
 
 
-def test_a_shoot_is_created_and_deleted_to_its_end(aws, garden):
-    """The AWS load balancer controller is simulated: a normal deletion waits for it."""
-    created(garden, "deleted")
-    delete(garden, "deleted")
-    with other_owners(aws.seed.client, [AwsControlPlane()], ["shoot--dev--deleted"]):
-        eventually(lambda: is_gone(garden, SHOOTS, "deleted", NAMESPACE), DELETE)
-    label = f"{SHOOT_LABEL}=shoot--dev--deleted"
-    assert aws.seed.client.list(ORPHANS, label_selector=label) == []
+def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_shoot, seed):
+    technical_id = real_shoot.look().technical_id
+    assert "deletionTimestamp is nil" in real_shoot.force(), "Gardener's condition"
+    landscape.rehearsal.break_where_known("credentials-revoked")
+    real_shoot.delete()
+
+    def has_code(view):
+        return view is not None and "ERR_INFRA_UNAUTHENTICATED" in view.codes
+
+    assert real_shoot.watch(has_code, DELETE, print)
+    assert real_shoot.force() == ""
+    assert real_shoot.watch(is_gone, FORCE, print)
+    assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= orphans(seed, technical_id)
+    assert not exists(seed, NAMESPACES, technical_id)
+    alive = landscape.landscape.processes.alive()
+    assert [name for name in alive if technical_id in name] == []
+
+
+def test_a_shoot_sleeps_wakes_and_is_deleted_to_its_end(landscape, real_shoot, seed):
+    before = set(map(str, landscape.rehearsal.left_outside()))
+    technical_id = real_shoot.look().technical_id
+    real_shoot.hibernate(enabled=True)
+    assert real_shoot.watch(is_ready, DELETE, print)
+    alive = landscape.landscape.processes.alive()
+    assert f"etcd-{technical_id}" in alive
+    assert not any(technical_id in name and "kube-apiserver" in name for name in alive)
+    real_shoot.hibernate(enabled=False)
+    assert real_shoot.watch(is_ready, DELETE, print)
+    assert set(map(str, landscape.rehearsal.left_outside())) >= before
+    real_shoot.delete()
+    assert real_shoot.watch(is_gone, DELETE, print)
+    assert orphans(seed, technical_id) == set()
+    left = [one for one in landscape.rehearsal.left_outside() if technical_id in str(one.tags)]
+    assert left == []

@@ -3,7 +3,9 @@
 Needs jinja2.
 """
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,8 +17,8 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.landscape import page as landscape_page
 from generic.testing.drill.landscape import rules as landscape_rules
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
-from generic.testing.drill.landscape.run import drill_landscape
-from generic.testing.drill.landscape.world import Installed
+from generic.testing.drill.landscape.run import LandscapeRun
+from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.migration import page as migration_page
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.rules import MigrationEvidence
@@ -30,7 +32,6 @@ from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
 from generic.testing.drill.webhooksdown import SCENARIO as WEBHOOKS_DOWN
 from generic.testing.drill.webhooksdown import WebhooksDown
-from generic.testing.drill.world import outside
 from generic.testing.rehearsal import CombinedRehearsal
 
 E = TypeVar("E", Evidence, MigrationEvidence)
@@ -62,16 +63,20 @@ def run(
 def run_landscape(
     settings: Settings,
     rehearsal: CombinedRehearsal,
-    install: Callable[[], Installed],
+    opening: AbstractContextManager[LandscapeWorld],
     watcher: Watcher,
     output: Path,
 ) -> tuple[LandscapeEvidence, list[Finding]]:
-    """Run the drill in a landscape, as `run`; `install` is called once the outside world runs.
+    """Run the drill in a landscape of its own, as `run`; `rehearsal` is its outside world.
 
     Raises ActuatorError, ApiError or EnvtestError if the drill could not run.
     """
-    with outside(rehearsal, watcher.say):
-        evidence = drill_landscape(settings, rehearsal, install(), watcher)
+    began = time.monotonic()
+    with opening as world:
+        drill = LandscapeRun(settings, rehearsal, world, watcher)
+        drill.rehearse()
+    evidence = drill.evidence
+    evidence.seconds = time.monotonic() - began
     watcher.say(landscape_page.verdict(evidence))
     findings = _write_json(output, evidence, evidence, landscape_rules.judge(evidence))
     write_html(output / "report.html", landscape_page.page(evidence, findings))

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +140,7 @@ def _drill_landscape(
 ) -> None:
     from generic.testing.drill.course import run_landscape  # needs jinja2
     from generic.testing.landscape.memory import require_memory
-    from generic.tools.cli.landscape_extensions import DEFAULTS, install
+    from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world
     from generic.tools.cli.terminal import Terminal, show
 
     references = references or DEFAULTS
@@ -155,8 +154,8 @@ def _drill_landscape(
         origin=_origin(),
     )
     with Terminal() as terminal:
-        installing = partial(install, references, rehearsal)
-        evidence, findings = run_landscape(settings, rehearsal, installing, terminal, output)
+        opening = landscape_world(references, rehearsal, 1, terminal.say)
+        evidence, findings = run_landscape(settings, rehearsal, opening, terminal, output)
     show(evidence, findings, output)
     if not all(finding.holds for finding in findings):
         raise SystemExit(1)

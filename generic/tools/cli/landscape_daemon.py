@@ -23,13 +23,11 @@ from actuator.meta import Raw
 from generic.library.programs import daemons
 from generic.library.programs.daemons import State
 from generic.library.programs.errors import EnvtestError
-from generic.testing.drill.landscape.world import Installed, running_world
-from generic.testing.drill.world import outside
+from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.envtest.binaries import kubernetes_version
-from generic.testing.landscape.landscape import Landscape
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.rehearsal import CombinedRehearsal
-from generic.tools.cli.landscape_extensions import install, rehearsal_of
+from generic.tools.cli.landscape_extensions import landscape_world, rehearsal_of
 
 _SOCKET = "control"
 NAME = "NAME"
@@ -55,8 +53,7 @@ def ask(state: State, *request: str) -> Raw:
 class Control:
     """Obeys requests: each method is one, with its arguments."""
 
-    landscape: Landscape
-    rehearsal: CombinedRehearsal | None
+    world: LandscapeWorld
     directory: Path
 
     def answer(self, name: str, *arguments: str) -> Raw:
@@ -84,11 +81,11 @@ class Control:
         return {"resources": [str(one) for one in self._rehearsed().left_outside()]}
 
     def _programs(self) -> Raw:
-        return {"alive": self.landscape.processes.alive()}
+        return {"alive": self.world.landscape.processes.alive()}
 
     def _shoot(self, technical_id: str) -> Raw:
         """Write the kubeconfig of a shoot's administrator."""
-        for seed in self.landscape.seeds:
+        for seed in self.world.landscape.seeds:
             if found := seed.shoots.access(technical_id).kubeconfig():
                 path = self.directory / f"{technical_id}.kubeconfig"
                 path.unlink(missing_ok=True)
@@ -98,11 +95,11 @@ class Control:
         raise ConfigurationError(f"the API server of {technical_id} does not run")
 
     def _rehearsed(self) -> CombinedRehearsal:
-        if self.rehearsal is None:
+        if self.world.rehearsal is None:
             raise ConfigurationError(
                 "no extension of this landscape has a rehearsal, which brings an outside world"
             )
-        return self.rehearsal
+        return self.world.rehearsal
 
 
 def _serve(listener: Listener, control: Control) -> None:
@@ -116,8 +113,9 @@ def _obey(connection: "Connection[bytes, bytes]", control: Control) -> None:
     connection.send_bytes(json.dumps(control.answer(*request)).encode())
 
 
-def _published(landscape: Landscape, installed: Installed, state: State) -> Raw:
+def _published(world: LandscapeWorld, state: State) -> Raw:
     """Write the kubeconfigs, and return what commands need."""
+    landscape, installed = world.landscape, world.installed
     garden = landscape.garden
     seeds = {
         seed.plan.name: {
@@ -153,19 +151,14 @@ def run(state: State, seeds: int, references: Sequence[str]) -> None:
         print(line, flush=True)
 
     rehearsal = rehearsal_of(references)
-    names = [f"seed-{number}" for number in range(1, seeds + 1)]
     with ExitStack() as stack:
-        if rehearsal:
-            stack.enter_context(outside(rehearsal, progress))
-        installed = install(references, rehearsal)
-        world = running_world(installed, rehearsal, names, progress)
-        landscape = stack.enter_context(world)
+        world = stack.enter_context(landscape_world(references, rehearsal, seeds, progress))
         socket = state.directory / _SOCKET
         socket.unlink(missing_ok=True)
         listener = stack.enter_context(Listener(str(socket), family="AF_UNIX"))
-        control = Control(landscape, rehearsal, state.directory)
+        control = Control(world, state.directory)
         threading.Thread(target=_serve, args=(listener, control), daemon=True).start()
-        state.publish(_published(landscape, installed, state))
+        state.publish(_published(world, state))
         while True:
             signal.pause()
 

@@ -7,11 +7,13 @@ one. Not here: the commands (`landscape`), and what runs (`generic.testing.drill
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from actuator.errors import ConfigurationError
-from generic.testing.drill.landscape.world import Installed
+from generic.library.programs.cache import Progress
+from generic.testing.drill.landscape.world import Installed, LandscapeWorld, running_world
+from generic.testing.drill.world import outside
 from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape import simulated
 from generic.testing.landscape.landscape import LandscapeExtension
@@ -29,6 +31,25 @@ DEFAULTS = (
 _PREFIX = "extension-"
 
 
+@contextmanager
+def landscape_world(
+    references: Sequence[str],
+    rehearsal: CombinedRehearsal | None,
+    seeds: int,
+    progress: Progress,
+) -> Iterator[LandscapeWorld]:
+    """Start a landscape with these extensions, and stop it when the context is left.
+
+    `rehearsal` is `rehearsal_of` the references. Raises ActuatorError, ApiError or EnvtestError.
+    """
+    names = [f"seed-{number}" for number in range(1, seeds + 1)]
+    with ExitStack() as stack:
+        if rehearsal:
+            stack.enter_context(outside(rehearsal, progress))
+        installed = _install(references, rehearsal)
+        yield stack.enter_context(running_world(installed, rehearsal, names, progress))
+
+
 def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:
     """Return the rehearsals among the references, combined; None without any.
 
@@ -38,7 +59,7 @@ def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:
     return load_rehearsals(found) if found else None
 
 
-def install(references: Sequence[str], rehearsal: CombinedRehearsal | None) -> Installed:
+def _install(references: Sequence[str], rehearsal: CombinedRehearsal | None) -> Installed:
     """Return the charts of all extensions, also of the simulated one, and the offer to users.
 
     The outside world of `rehearsal` must be started. Raises ConfigurationError.

@@ -6,7 +6,6 @@ is responsible. If that does not happen in time, the drill repairs the outside w
 would, and goes on.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -17,20 +16,18 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.judge import check_tags
 from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
-from generic.testing.drill.landscape.world import Installed, running_world
+from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.names import Names
 from generic.testing.drill.observe import Observer, read_records, read_strips
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.landscape.landscape import Landscape
 from generic.testing.landscape.programs import gardener_version
-from generic.testing.landscape.users import ShootOwner, ShootView
+from generic.testing.landscape.users import ShootView
 from generic.testing.polling import parallel, polling, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 
 CREATE_SECONDS, STUCK_SECONDS, GONE_SECONDS = 900.0, 420.0, 300.0
 """Maximum times of the phases, on a busy machine: gardenlet shows an error of an Infrastructure
 after three minutes."""
-SEED = "seed"
 _FOLLOW, _ASK = 0.5, 2.0
 """Seconds between two looks at a Shoot, and between two requests to force."""
 _PREFIX = "shoot--"
@@ -44,22 +41,6 @@ def shoot_of(obj: Raw) -> str:
     return namespace if namespace.startswith(_PREFIX) else ""
 
 
-def drill_landscape(
-    settings: Settings, rehearsal: CombinedRehearsal, installed: Installed, watcher: Watcher
-) -> LandscapeEvidence:
-    """Rehearse a force deletion in a landscape of its own, and return the evidence.
-
-    The outside world must be started. Always cleans up. Raises ActuatorError, ApiError or
-    EnvtestError if the drill could not run.
-    """
-    began = time.monotonic()
-    with running_world(installed, rehearsal, [SEED], watcher.say) as landscape:
-        run = LandscapeRun(settings, rehearsal, installed, watcher, landscape)
-        run.rehearse()
-        run.evidence.seconds = time.monotonic() - began
-        return run.evidence
-
-
 class LandscapeRun:
     """The steps of one drill, and their common state."""
 
@@ -67,17 +48,19 @@ class LandscapeRun:
         self,
         settings: Settings,
         rehearsal: CombinedRehearsal,
-        installed: Installed,
+        world: LandscapeWorld,
         watcher: Watcher,
-        landscape: Landscape,
+        prefix: str = "s",
     ) -> None:
+        """The Shoots have the names `prefix` and a number."""
         self._settings, self._rehearsal, self._watcher = settings, rehearsal, watcher
-        self._offer, self._landscape = installed.offer, landscape
-        self._seed = landscape.seeds[0].client
+        self._world = world
+        self._seed = world.landscape.seeds[0].client
         kinds = [cls.KIND for cls in KINDS]
         self._observer = Observer(self._seed, kinds, "", "landscape", shoot_of)
-        self._stories = {f"s{n + 1}": ShootStory(name=f"s{n + 1}") for n in range(settings.shoots)}
-        self._owners = {name: ShootOwner(landscape.garden.client, name) for name in self._stories}
+        names = [f"{prefix}{number}" for number in range(1, settings.shoots + 1)]
+        self._stories = {name: ShootStory(name=name) for name in names}
+        self._owners = {name: world.owner(name) for name in names}
         self._baseline: list[ExternalResource] = []
         self.evidence = LandscapeEvidence(
             **settings.facts(Names(), rehearsal, ""),
@@ -101,7 +84,7 @@ class LandscapeRun:
         self._watcher.say(f"Creating {len(self._stories)} Shoots in the garden")
         for name, owner in self._owners.items():
             self._stories[name].created = self._observer.now()
-            owner.create(self._offer.shoot(name))
+            owner.create(self._world.installed.offer.shoot(name))
         self._wait("ready", CREATE_SECONDS, lambda story: story.ready is not None)
         self.evidence.outside_before = self._new_outside()
         check_tags(self._rehearsal.title, self.evidence.outside_before)
@@ -216,5 +199,5 @@ class LandscapeRun:
         self._observer.look()
         evidence.lives = list(self._observer.lives.values())
         evidence.outside_after = self._new_outside()
-        alive = self._landscape.processes.alive()
+        alive = self._world.landscape.processes.alive()
         evidence.processes = [one for one in alive if any(id in one for id in ids)]

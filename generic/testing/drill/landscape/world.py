@@ -21,7 +21,7 @@ from generic.testing.landscape.garden import Garden
 from generic.testing.landscape.landscape import Landscape, LandscapeExtension, running_landscape
 from generic.testing.landscape.offers import NAMESPACE, Offer
 from generic.testing.landscape.seed import SEEDS
-from generic.testing.landscape.users import first_task
+from generic.testing.landscape.users import ShootOwner, first_task
 from generic.testing.polling import polling, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import install_crds
@@ -43,13 +43,27 @@ class Installed:
     """The simulated types, by kind."""
 
 
+@frozen
+class LandscapeWorld:
+    """A running landscape, and the outside world of its extensions."""
+
+    landscape: Landscape
+    installed: Installed
+    rehearsal: CombinedRehearsal | None
+    """None if no extension has an outside world."""
+
+    def owner(self, shoot: str) -> ShootOwner:
+        """Return the owner of a Shoot, which need not exist."""
+        return ShootOwner(self.landscape.garden.client, shoot)
+
+
 @contextmanager
 def running_world(
     installed: Installed,
     rehearsal: CombinedRehearsal | None,
     seeds: Sequence[str],
     progress: Progress,
-) -> Iterator[Landscape]:
+) -> Iterator[LandscapeWorld]:
     """Start a landscape, and stop it when the context is left; nothing of it remains.
 
     The outside world of `rehearsal` must be started. It is entered when users can create Shoots.
@@ -66,7 +80,7 @@ def running_world(
         _give_account(landscape.garden, offer)
         for name in seeds:
             await_seed(landscape.garden.client, name, progress)
-        yield landscape
+        yield LandscapeWorld(landscape, installed, rehearsal)
 
 
 def _simulate(stack: ExitStack, client: Client, rehearsal: CombinedRehearsal) -> None:
