@@ -49,7 +49,8 @@ class ShootView:
         if not self.operation:
             return "waiting for gardenlet"
         what = f"{self.state} {self.progress} %: {first_task(self.description)}"
-        return f"{self.operation} {what}" + "".join(f"\n  {error}" for error in self.errors)
+        codes = f"\n  {', '.join(self.codes)}" if self.codes else ""
+        return f"{self.operation} {what}{codes}" + "".join(f"\n  {one}" for one in self.errors)
 
 
 def first_task(description: str) -> str:

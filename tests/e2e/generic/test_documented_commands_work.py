@@ -45,6 +45,7 @@ PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?::[A-Z]+)?\b")
 
 TESTED_PAGES = {
     "docs/development-shoot.md": "e2e/generic/test_dev.py",
+    "docs/landscape.md": "landscape/test_landscape_tutorial.py",
     "docs/testing.md": "e2e/generic/test_testing_kit.py",
     "docs/tutorial.md": "e2e/generic/test_tutorial.py",
 }
@@ -120,6 +121,12 @@ ELSEWHERE = {
         "::test_a_shoot_whose_deletion_is_stuck_is_explained_across_garden_and_seed"
     ),
     r"actuator shoot create NAME": "e2e/generic/test_dev.py::test_every_command_of_the_page_works",
+    r"actuator landscape (up|shoot|status|down)": (
+        "landscape/test_landscape_tutorial.py::test_each_command_of_the_page_works_as_printed"
+    ),
+    r"actuator drill --landscape": (
+        "landscape/test_landscape_drill.py::test_a_drill_with_a_real_gardener_holds"
+    ),
     r"actuator env (up|down|kubeconfig)": (
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"
     ),

@@ -42,7 +42,8 @@ def test_codes_and_errors_of_all_tasks_are_shown_once():
     ]
     view = view_of(shoot("Error", lastErrors=errors))
     assert view.codes == ("ERR_A", "ERR_B")
-    lines = ["Create Error 7 %: A and 2 more", "  no key", "  no zone", "  no code"]
+    lines = ["Create Error 7 %: A and 2 more", "  ERR_A, ERR_B"]
+    lines += ["  no key", "  no zone", "  no code"]
     assert str(view).splitlines() == lines
 
 
