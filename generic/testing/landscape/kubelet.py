@@ -29,9 +29,7 @@ from generic.controller.workqueue import Backoff
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.events import EventRecorder
-from generic.kube.finalizers import Stale
 from generic.kube.headers import Event, Header, Request
-from generic.kube.writer import ObjectGone, Writer
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
 from generic.testing.envtest.access import Access
@@ -85,7 +83,6 @@ class Kubelet:
         metrics = Metrics().controller("kubelet", "Pod", _WORKERS)
         store = self._cache.store
         self._controller = Controller("kubelet", self._sync, all_of(), store, self._clock, metrics)
-        self._writer = Writer(self._client, store, self._controller.on_event)
         self._events = EventRecorder(self._client, "landscape-kubelet", self._clock)
         self._tokens = Tokens(self._client, self._clock)
         folder = processes.directory / "pods"
@@ -131,9 +128,9 @@ class Kubelet:
             self._discard(request)
         try:
             return Done() if pod is None else self._step(request, pod)
-        except ObjectGone:
+        except NotFound:
             return Done()
-        except (ApiError, Stale) as error:
+        except ApiError as error:
             fields = {"pod": str(request), "error": str(error)}
             logger.info("pod is retried", extra={"fields": fields})
             return Failed(cap=_LATER)
@@ -168,12 +165,16 @@ class Kubelet:
         return Again(_LATER if is_ready else _SOON)
 
     def _report(self, request: Request, pod: Raw, new: Raw) -> None:
-        """Write the status, if it changed."""
+        """Write the status, if it changed.
+
+        Not by a Writer: its store takes an object under deletion without finalizers for gone, and
+        a pod exists until its grace period is over.
+        """
         if new != pod.get("status"):
-            uid = pod["metadata"]["uid"]
-            test = {"op": "test", "path": "/metadata/uid", "value": uid}
+            namespace, name = request
+            test = {"op": "test", "path": "/metadata/uid", "value": pod["metadata"]["uid"]}
             patch = [test, {"op": "add", "path": "/status", "value": new}]
-            self._writer.patch(request, uid, patch, subresource="status")
+            self._client.patch(PODS, name, namespace, patch, subresource="status")
 
     def _end(self, request: Request, pod: Raw) -> Result:
         """Terminate the processes of a pod that is being deleted; then remove it from the API."""

@@ -16,6 +16,7 @@ from pods_as_processes import DEPLOYMENTS, JOBS, ask
 
 from actuator.interface import Resource
 from generic.kube.client import connect
+from generic.kube.headers import Request
 from generic.testing.landscape.caches import PODS, SERVICES
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
@@ -307,6 +308,19 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(place):
     eventually(lambda: place.is_gone("web"))
     assert time.monotonic() - began > 1.5
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_pod_whose_status_is_written_in_its_grace_period_is_removed_in_the_end(place):
+    """It has a deletionTimestamp and no finalizers, and exists all the same."""
+    place.pod("web", {"args": ["--ignore-sigterm"]}, terminationGracePeriodSeconds=2)
+    place.wait_ready("web")
+    place.client.delete(PODS, "web", place.name)
+    pod = place.get("web")
+    assert pod["metadata"]["deletionTimestamp"]
+    late = {**pod["status"], "message": "late"}
+    place.seed.kubelet._report(Request(place.name, "web"), pod, late)
+    assert place.get("web")["status"]["message"] == "late"
+    eventually(lambda: place.is_gone("web"))
 
 
 def test_the_process_of_a_pod_that_was_removed_by_force_ends(place):
