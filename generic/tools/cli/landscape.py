@@ -105,15 +105,17 @@ def status(name: str, output: str) -> None:
         f"{one['metadata']['namespace']}/{one['metadata']['name']}": str(view_of(one))
         for one in garden.list(SHOOTS)
     }
-    alive = ask(state, "programs")["alive"]
+    programs = ask(state, "programs")
     memory = resident(found["pid"])
     if output == "json":
-        more = {"seedStates": seeds, "shoots": shoots, "programs": alive, "memoryBytes": memory}
-        echo(json.dumps({**found, **more}, indent=2), lines=True)
+        more = {"seedStates": seeds, "shoots": shoots, "memoryBytes": memory}
+        echo(json.dumps({**found, **more, **programs}, indent=2), lines=True)
         return
     rows = [*((f"seed {one}", text) for one, text in seeds.items())]
     rows += [(f"shoot {one}", text) for one, text in shoots.items()]
-    rows += [("programs", f"{len(alive)} beside the clusters, {gib(memory)} GiB of memory")]
+    count = len(programs["alive"])
+    rows += [("programs", f"{count} beside the clusters, {gib(memory)} GiB of memory")]
+    rows += [("ended", f"{one}; see `landscape logs {one}`") for one in programs["ended"]]
     table = "\n".join(f"  {what:<26} {text}" for what, text in rows)
     echo(f"{_summary(name, found)}\n\n{table}", lines=True)
 
@@ -302,8 +304,8 @@ def _await(owner: ShootOwner, reached: Callable[[ShootView | None], bool], timeo
     """Report the Shoot until it is as wanted. Raises ConfigurationError."""
     if timeout and not owner.watch(reached, timeout, lambda text: echo(text, lines=True)):
         raise ConfigurationError(
-            f"Shoot {owner.name} is not finished after {timeout:.0f} s; "
-            f"`actuator landscape shoot list` shows its state"
+            f"Shoot {owner.name} is not finished after {timeout:.0f} s: {owner.look()}\n"
+            f"`actuator explain {owner.namespace}/shoot/{owner.name}` explains why"
         )
 
 

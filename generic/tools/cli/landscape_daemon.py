@@ -25,6 +25,7 @@ from generic.library.programs.daemons import State
 from generic.library.programs.errors import EnvtestError
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.envtest.binaries import kubernetes_version
+from generic.testing.landscape.gardenobjects import APISERVER, CONTROLLERS
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.landscape_extensions import landscape_world, rehearsal_of
@@ -81,7 +82,10 @@ class Control:
         return {"resources": [str(one) for one in self._rehearsed().left_outside()]}
 
     def _programs(self) -> Raw:
-        return {"alive": self.world.landscape.processes.alive()}
+        landscape = self.world.landscape
+        alive = landscape.processes.alive()
+        components = [APISERVER, *CONTROLLERS, *(seed.gardenlet for seed in landscape.seeds)]
+        return {"alive": alive, "ended": [one for one in components if one not in alive]}
 
     def _shoot(self, technical_id: str) -> Raw:
         """Write the kubeconfig of a shoot's administrator."""
