@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from actuator.errors import ApiError, Invalid, NotFound
+from actuator.errors import ApiError, Forbidden, Invalid, NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
 from generic.testing.landscape.garden import SHOOTS
@@ -20,6 +20,7 @@ CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
 FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
 OPERATION = "gardener.cloud/operation"
 _POLL_SECONDS = 0.5
+_CHECK_SECONDS = 120.0
 
 
 @frozen(kw_only=True)
@@ -114,8 +115,23 @@ class ShootOwner:
         return ""
 
     def hibernate(self, *, enabled: bool) -> None:
-        """Hibernate the Shoot, or wake it up. Raises ApiError."""
-        self._patch({"spec": {"hibernation": {"enabled": enabled}}})
+        """Hibernate the Shoot, or wake it up. Raises ApiError.
+
+        gardener-apiserver refuses it until the constraint HibernationPossible was checked for a new
+        Shoot; that is waited for.
+        """
+
+        def unchecked() -> list[Forbidden]:
+            try:
+                self._patch({"spec": {"hibernation": {"enabled": enabled}}})
+            except Forbidden as error:
+                if "constraint is 'Progressing'" in error.message:
+                    return [error]
+                raise
+            return []
+
+        if refused := wait_while(unchecked, _CHECK_SECONDS, every=1.0):
+            raise refused[0]
 
     def request(self, operation: str) -> None:
         """Request an operation: reconcile, retry, or a rotation of credentials. Raises ApiError."""
