@@ -7,6 +7,7 @@ can run side by side. Not here: drills on a landscape of their own (`drill --lan
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,6 +47,9 @@ _FAKED = (
     "pods of other images, nodes and machines, VPN tunnel, DNS, load balancers, network policies",
     "status of etcd-druid, Prometheus and Alertmanager; backups of etcd",
 )
+
+
+_Reached = Callable[[ShootView | None], bool]
 
 
 @click.group()
@@ -239,68 +243,62 @@ def create(shoot: str, file: BinaryIO | None, timeout: float, name: str) -> None
     _await(owner, is_ready, timeout)
 
 
-@shoot.command()
-@_SHOOT
-@_TIMEOUT
-@name_option
-def delete(shoot: str, timeout: float, name: str) -> None:
+def _delete(owner: ShootOwner) -> _Reached:
     """Confirm the deletion of a Shoot, delete it, and wait until it is gone."""
-    owner = _existing(name, shoot)
     owner.delete()
-    _await(owner, is_gone, timeout)
+    return is_gone
 
 
-@shoot.command("force-delete")
-@_SHOOT
-@_TIMEOUT
-@name_option
-def force_delete(shoot: str, timeout: float, name: str) -> None:
+def _force_delete(owner: ShootOwner) -> _Reached:
     """Annotate a Shoot that is stuck in its deletion, and wait until it is gone."""
-    owner = _existing(name, shoot)
     if refusal := owner.force():
         raise ConfigurationError(
             f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
             "and wait until `actuator landscape shoot list` shows an error code"
         )
-    _await(owner, is_gone, timeout)
+    return is_gone
 
 
-@shoot.command()
-@_SHOOT
-@_TIMEOUT
-@name_option
-def hibernate(shoot: str, timeout: float, name: str) -> None:
+def _hibernate(owner: ShootOwner) -> _Reached:
     """Hibernate a Shoot, and wait for it."""
-    _hibernate(_existing(name, shoot), timeout, enabled=True)
+    owner.hibernate(enabled=True)
+    return is_ready
 
 
-@shoot.command()
-@_SHOOT
-@_TIMEOUT
-@name_option
-def wake(shoot: str, timeout: float, name: str) -> None:
+def _wake(owner: ShootOwner) -> _Reached:
     """Wake a Shoot up, and wait for it."""
-    _hibernate(_existing(name, shoot), timeout, enabled=False)
+    owner.hibernate(enabled=False)
+    return is_ready
 
 
-@shoot.command()
-@_SHOOT
-@click.argument("operation")
-@_TIMEOUT
-@name_option
-def request(shoot: str, operation: str, timeout: float, name: str) -> None:
-    """Request an OPERATION of Gardener, such as reconcile or retry, and wait for it."""
-    owner = _existing(name, shoot)
-    owner.request(operation)
-    _await(owner, is_ready, timeout)
+def _reconcile(owner: ShootOwner) -> _Reached:
+    """Request a reconciliation of a Shoot, and wait for it."""
+    owner.request("reconcile")
+    return is_ready
 
 
-def _hibernate(owner: ShootOwner, timeout: float, *, enabled: bool) -> None:
-    owner.hibernate(enabled=enabled)
-    _await(owner, is_ready, timeout)
+def _retry(owner: ShootOwner) -> _Reached:
+    """Retry the failed operation of a Shoot, and wait for it."""
+    owner.request("retry")
+    return lambda view: view is None or view.is_ready
 
 
-def _await(owner: ShootOwner, reached: Callable[[ShootView | None], bool], timeout: float) -> None:
+def _perform(act: Callable[[ShootOwner], _Reached], shoot: str, timeout: float, name: str) -> None:
+    owner = _owner(_running(name)[1], shoot)
+    if owner.look() is None:
+        raise ConfigurationError(
+            f"Shoot {shoot} does not exist; `actuator landscape shoot list` shows all"
+        )
+    _await(owner, act(owner), timeout)
+
+
+for _act in (_delete, _force_delete, _hibernate, _wake, _reconcile, _retry):
+    _run = name_option(_TIMEOUT(_SHOOT(partial(_perform, _act))))
+    _word = _act.__name__.strip("_").replace("_", "-")
+    shoot.add_command(click.command(_word, help=_act.__doc__)(_run))
+
+
+def _await(owner: ShootOwner, reached: _Reached, timeout: float) -> None:
     """Report the Shoot until it is as wanted. Raises ConfigurationError."""
     if timeout and not owner.watch(reached, timeout, lambda text: echo(text, lines=True)):
         raise ConfigurationError(
@@ -346,16 +344,6 @@ def _garden(found: Mapping[str, Any]) -> HttpClient:
 
 def _owner(found: Mapping[str, Any], shoot: str) -> ShootOwner:
     return ShootOwner(_garden(found), shoot)
-
-
-def _existing(name: str, shoot: str) -> ShootOwner:
-    """Return the owner of a Shoot that exists. Raises ConfigurationError."""
-    owner = _owner(_running(name)[1], shoot)
-    if owner.look() is None:
-        raise ConfigurationError(
-            f"Shoot {shoot} does not exist; `actuator landscape shoot list` shows all"
-        )
-    return owner
 
 
 def _operation(seed: Raw) -> str:

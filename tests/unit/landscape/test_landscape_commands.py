@@ -30,8 +30,7 @@ def _cache(tmp_path, monkeypatch):
         ["outside", "repair"],
         ["shoot", "list"],
         *(["shoot", act, "mine"] for act in ("yaml", "create", "delete", "force-delete")),
-        *(["shoot", act, "mine"] for act in ("hibernate", "wake")),
-        ["shoot", "request", "mine", "retry"],
+        *(["shoot", act, "mine"] for act in ("hibernate", "wake", "reconcile", "retry")),
     ],
     ids=" ".join,
 )
