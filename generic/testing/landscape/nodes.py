@@ -1,28 +1,35 @@
 """Nodes: the simulated nodes of one shoot, with their pods.
 
 Each Machine in the seed has a Node in the shoot that reports what gardenlet waits for: the
-checksum of the node agent's script, a Ready condition, an address. Each pod is bound to a node and
-becomes Ready; no container runs. A port on loopback answers the port-forward with which gardenlet
-checks the VPN: it accepts the upgrade and carries no data. Not here: the machines, which the
-simulated machine-controller-manager makes (`generic.testing.machinecontroller`).
+checksum of the node agent's script, a Ready condition, an address; a Lease is its heartbeat. Each
+pod is bound to a node and becomes Ready; no container runs. A port on loopback answers the
+port-forward with which gardenlet checks the VPN: it accepts the upgrade and carries no data. Not
+here: the machines, which the simulated machine-controller-manager makes
+(`generic.testing.machinecontroller`).
 """
 
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
+from math import inf
 
-from attrs import frozen
+from attrs import field, frozen
 
 from actuator.errors import Conflict, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
 from generic.kube.client import HttpClient
 from generic.library.machines import MACHINES
+from generic.manager.leaderelection import LEASES, micro_time
 from generic.testing.landscape.caches import PODS, SECRETS
-from generic.testing.landscape.pods import ContainerState, status
+from generic.testing.landscape.pods import ContainerState, has_ended, status
 from generic.testing.landscape.podwrites import bind, delete_now
 
 NODES = Resource("v1", "nodes", namespaced=False)
+LEASE_SECONDS = 40
+_CONDITIONS = {"Ready": "True"} | dict.fromkeys(
+    ("MemoryPressure", "DiskPressure", "PIDPressure"), "False"
+)
 _SCRIPT_IN = "worker.gardener.cloud/gardener-node-agent-secret-name"
 _CHECKSUM = "checksum/cloud-config-data"
 _SCRIPT_CHECKSUM = "checksum/data-script"
@@ -42,6 +49,8 @@ class ShootNodes:
     version: str
     """The version of the kubelets, such as "v1.36.3"."""
     clock: Clock
+    renewed: dict[str, float] = field(factory=dict)
+    """When the Lease of each node was renewed, in monotonic seconds."""
 
     def poll(self) -> None:
         """Do one round of work. Raises ApiError."""
@@ -71,12 +80,30 @@ class ShootNodes:
             node = shoot.create(NODES, made)
         elif not _has(node["metadata"], wanted):
             shoot.patch(NODES, name, "", {"metadata": wanted})
-        ready = node_status(self.kubelet_port, self.version, format_time(self.clock.now()))
-        if not (node.get("status") or {}).get("addresses"):
+        if not is_ready(node):
+            ready = node_status(self.kubelet_port, self.version, format_time(self.clock.now()))
             shoot.patch(NODES, name, "", {"status": ready}, subresource="status")
+        self._renew_lease(shoot, name)
         if (machine["metadata"].get("labels") or {}).get(_NODE) != name:
             patch = {"metadata": {"labels": {_NODE: name}}}
             self.seed.patch(MACHINES, name, self.namespace, patch)
+
+    def _renew_lease(self, shoot: HttpClient, name: str) -> None:
+        """Show that the kubelet is alive (Kubernetes documentation, "Nodes", heartbeats)."""
+        now = self.clock.monotonic()
+        if now - self.renewed.get(name, -inf) >= LEASE_SECONDS / 4:
+            lease = {
+                "apiVersion": LEASES.api_version,
+                "kind": "Lease",
+                "metadata": {"name": name, "namespace": "kube-node-lease"},
+                "spec": {
+                    "holderIdentity": name,
+                    "leaseDurationSeconds": LEASE_SECONDS,
+                    "renewTime": micro_time(self.clock.now()),
+                },
+            }
+            shoot.apply(LEASES, lease, field_manager="kubelet")
+            self.renewed[name] = now
 
     def _serve_pods(self, shoot: HttpClient, nodes: list[str]) -> None:
         now = self.clock.now()
@@ -87,7 +114,7 @@ class ShootNodes:
                     delete_now(shoot, meta)
                 elif nodes and not bound and not meta.get("deletionTimestamp"):
                     bind(shoot, meta, nodes[0])
-                elif bound and (pod.get("status") or {}).get("phase") == "Pending":
+                elif bound and not is_ready(pod) and not has_ended(pod):
                     where = PODS, meta["name"], meta["namespace"]
                     ready = {"status": pod_status(pod, now)}
                     shoot.patch(*where, ready, subresource="status")
@@ -104,7 +131,10 @@ def node_status(port: int, version: str, now: str) -> Raw:
     return {
         "addresses": addresses,
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
-        "conditions": [_true("Ready", now, reason="Simulated", lastHeartbeatTime=now)],
+        "conditions": [
+            _condition(type, status, now, reason="Simulated", lastHeartbeatTime=now)
+            for type, status in _CONDITIONS.items()
+        ],
         "nodeInfo": {
             **dict.fromkeys(info, ""),
             "kubeletVersion": version,
@@ -139,5 +169,11 @@ def _has(meta: Raw, wanted: Raw) -> bool:
     return all(value.items() <= (meta.get(key) or {}).items() for key, value in wanted.items())
 
 
-def _true(type: str, now: str, **more: str) -> Raw:
-    return {"type": type, "status": "True", "lastTransitionTime": now, **more}
+def is_ready(obj: Raw) -> bool:
+    """Whether a Node or a pod is Ready; without heartbeats, controllers change that."""
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _condition(type: str, status: str, now: str, **more: str) -> Raw:
+    return {"type": type, "status": status, "lastTransitionTime": now, **more}

@@ -3,7 +3,7 @@
 import pytest
 
 from actuator.meta import parse_time
-from generic.testing.landscape.nodes import node_status, pod_status
+from generic.testing.landscape.nodes import is_ready, node_status, pod_status
 from generic.testing.landscape.operators import (
     ADDRESS,
     copied_backups,
@@ -57,7 +57,18 @@ def test_only_load_balancers_get_an_address():
 def test_a_node_and_a_pod_are_ready():
     node = node_status(1234, "v1.36.3", NOW)
     assert node["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 1234
-    assert {one["type"]: one["status"] for one in node["conditions"]} == {"Ready": "True"}
+    healthy = dict.fromkeys(("DiskPressure", "MemoryPressure", "PIDPressure"), "False")
+    states = {one["type"]: one["status"] for one in node["conditions"]}
+    assert states == healthy | {"Ready": "True"}
     pod = pod_status({"spec": {"containers": [{"name": "c", "image": "i"}]}}, parse_time(NOW))
     assert pod["containerStatuses"][0]["ready"]
     assert {one["status"] for one in pod["conditions"]} == {"True"}
+    assert is_ready({"status": node})
+    assert is_ready({"status": pod})
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown", None])
+def test_what_controllers_marked_as_not_ready_is_reported_again(status):
+    conditions = [{"type": "Ready", "status": status}] if status else []
+    assert not is_ready({"status": {"conditions": conditions}})
+    assert not is_ready({})
