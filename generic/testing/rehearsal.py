@@ -264,20 +264,23 @@ class CombinedRehearsal:
         for part in self.parts:
             part.break_outside(scenario)
 
-    def break_where_known(self, scenario: str) -> str:
-        """Break the outside worlds that have the scenario; return what that means.
+    @property
+    def all_scenarios(self) -> Mapping[str, str]:
+        """The scenarios that at least one rehearsal has, for `break_where_known`."""
+        names = dict.fromkeys(name for part in self.parts for name in part.scenarios)
+        return {
+            name: " ".join(part.scenarios[name] for part in self.parts if name in part.scenarios)
+            for name in names
+        }
 
-        Raises ConfigurationError if none has it.
-        """
-        having = [part for part in self.parts if scenario in part.scenarios]
-        if not having:
-            known = dict.fromkeys(name for part in self.parts for name in part.scenarios)
-            raise ConfigurationError(
-                f"no scenario {scenario!r}; the rehearsals have {', '.join(known)}"
-            )
-        for part in having:
-            part.break_outside(scenario)
-        return " ".join(part.scenarios[scenario] for part in having)
+    def break_where_known(self, scenario: str) -> None:
+        """Break the outside worlds with this scenario. Raises ConfigurationError without one."""
+        if scenario not in self.all_scenarios:
+            known = ", ".join(self.all_scenarios)
+            raise ConfigurationError(f"no scenario {scenario!r}; the rehearsals have {known}")
+        for part in self.parts:
+            if scenario in part.scenarios:
+                part.break_outside(scenario)
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Return the external resources of all rehearsals."""

@@ -1,5 +1,6 @@
 """`actuator drill --landscape`, as a user runs it: the report has what the owner of a Shoot saw."""
 
+import os
 import subprocess
 import sys
 
@@ -11,7 +12,10 @@ PROGRAM = "from generic.tools.cli.main import main; main()"
 
 def test_a_drill_with_a_real_gardener_holds(tmp_path, processes_of):
     command = [sys.executable, "-c", PROGRAM, "drill", "--landscape"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     evidence, findings = read_json(tmp_path / "report.json", LandscapeEvidence)
     assert all(finding.holds for finding in findings)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from generic.library.programs.daemons import State
+
 PAGE = Path(__file__).parents[2] / "docs" / "landscape.md"
 BY_HAND = "Try the same by hand:"
 PROGRAM = "from generic.tools.cli.main import main; main()"
@@ -97,8 +99,11 @@ def test_what_a_killed_landscape_left_is_noticed_and_a_second_one_starts(shell, 
     shell.run(UP)
     found = json.loads(shell.run("actuator landscape status -o json").stdout)
     assert "already running" in shell.run(UP).stderr
-    os.kill(found["pid"], 9)
+    other = shell.run(f"{UP} --seeds 2", status=1).stderr
+    assert "run `actuator landscape down --name=tutorial`, or use --name" in other
+    state = State(Path(found["garden"]["kubeconfig"]).parent)
+    os.kill(state.pid(), 9)
     wait_until(lambda: not Path(found["logs"]).exists(), 60)
     said = shell.run("actuator landscape status", status=1).stderr
-    assert "is not running; run `actuator landscape up`" in said
+    assert "is not running; run `actuator landscape up --name=tutorial`" in said
     assert "landscape 'tutorial': Gardener" in shell.run(UP).stdout

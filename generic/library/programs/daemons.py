@@ -1,8 +1,9 @@
 """Daemons: programs of this project that outlive the command which starts them.
 
-The state of a daemon is a directory: a lock that it holds while it lives, and a file with what it
-publishes. A free lock means that it does not run, regardless of the files. So a reboot or a kill is
-noticed, and a reused process id is never mistaken for the daemon.
+The state of a daemon is a private directory: a lock that it holds while it lives, with its process
+id, and a file with what it publishes once it is ready. A free lock means that it does not run,
+regardless of the files. So a reboot or a kill is noticed, and a reused process id is never mistaken
+for the daemon.
 
 Not here: what a daemon does (`envtest.detached`, `landscape`), and its child processes
 (`processes`), which end with it.
@@ -11,10 +12,12 @@ Not here: what a daemon does (`envtest.detached`, `landscape`), and its child pr
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -43,16 +46,21 @@ class State:
     def publish(self, content: Published) -> None:
         """Write what commands need; readers see all of it or nothing. Called by the daemon."""
         temporary = self._file.with_suffix(".new")
-        temporary.write_text(json.dumps({"pid": os.getpid(), **content}))
+        temporary.write_text(json.dumps(content))
         temporary.replace(self._file)
 
-    def publish_kubeconfig(self, source: Path, name: str = "kubeconfig") -> Path:
-        """Copy a kubeconfig so that only the user can read it; return the copy."""
+    def publish_secret(self, name: str, content: bytes) -> Path:
+        """Write a file that only the user can read; return its path. Called by the daemon."""
         target = self.directory / name
         target.unlink(missing_ok=True)
         target.touch(mode=0o600)
-        target.write_bytes(source.read_bytes())
+        target.write_bytes(content)
         return target
+
+    def pid(self) -> int | None:
+        """Return the process id of the daemon that holds the lock."""
+        text = self.lock.read_text() if self.lock.exists() else ""
+        return int(text) if text.isdecimal() else None
 
     def published(self) -> Published | None:
         """Return what the daemon published; None if the file cannot be read."""
@@ -60,7 +68,7 @@ class State:
             found = json.loads(self._file.read_text())
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and isinstance(found.get("pid"), int) else None
+        return found if isinstance(found, dict) else None
 
     def clear(self) -> None:
         """Remove what a daemon published."""
@@ -93,11 +101,11 @@ def up(state: State, command: Sequence[str], seconds: float, progress: Progress,
     `command` is a module and its arguments. If several processes call at once, one starts it.
     `what` names it in errors. Raises EnvtestError if it ends or takes longer than `seconds`.
     """
-    state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     daemon, told = None, 0
     deadline = time.monotonic() + seconds
     try:
         while time.monotonic() < deadline:
+            _make_private(state.directory)  # a daemon that ended has removed it
             with open_lock(state.lock) as handle:
                 if try_lock(handle):
                     if daemon is not None:
@@ -106,7 +114,7 @@ def up(state: State, command: Sequence[str], seconds: float, progress: Progress,
                         raise EnvtestError(said or f"{what} ended at once, see {state.log}")
                     state.clear()
                     daemon = _start(state, handle, command)
-            told = _tell(state, told, progress) if daemon else 0
+            told = _tell(state, told, progress)
             if found := state.published():
                 if daemon is not None:  # it outlives us; else Python warns about a running child
                     daemon.returncode = 0
@@ -129,6 +137,12 @@ def down(state: State, what: str, seconds: float = STOP_SECONDS) -> bool:
     raise EnvtestError(f"{what} does not end, see {state.log}")
 
 
+def interruptible() -> None:
+    """Let SIGTERM and SIGHUP end this process like Ctrl-C, through its `with` statements."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def end_with_sigterm() -> None:
     """Let SIGTERM end this process through its `with` statements; later ones are ignored."""
     signal.signal(signal.SIGTERM, _terminate)
@@ -139,10 +153,18 @@ def _terminate(_number: int, _frame: object) -> NoReturn:
     sys.exit(0)
 
 
+def _make_private(directory: Path) -> None:
+    """Create the directory. Raises EnvtestError if another user can read or write it."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EnvtestError(f"{directory} must be a folder that only you can use; remove it")
+
+
 def _start(state: State, lock: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Run the daemon, which inherits the lock."""
     with state.log.open("wb") as log, state.progress.open("wb") as progress:
-        return subprocess.Popen(
+        daemon = subprocess.Popen(
             [sys.executable, "-P", "-m", *command],
             stdin=subprocess.DEVNULL,
             stdout=progress,
@@ -151,10 +173,15 @@ def _start(state: State, lock: int, command: Sequence[str]) -> subprocess.Popen[
             start_new_session=True,
             pass_fds=(lock,),
         )
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(daemon.pid).encode(), 0)
+    return daemon
 
 
 def _tell(state: State, told: int, progress: Progress) -> int:
     """Pass on the complete lines of progress after the first `told`; return their new number."""
+    if not state.progress.exists():
+        return told
     lines = state.progress.read_text(errors="replace").split("\n")[:-1]
     for line in lines[told:]:
         progress(line)
@@ -162,14 +189,13 @@ def _tell(state: State, told: int, progress: Progress) -> int:
 
 
 def _end(state: State, number: signal.Signals, seconds: float) -> bool:
-    """Send the signal once the process id is known; return whether the daemon ended in time."""
+    """Send the signal; return whether the daemon ended in time."""
     deadline = time.monotonic() + seconds
-    sent = False
-    while time.monotonic() < deadline:
-        if not state.is_held():
-            return True
-        if not sent and (found := state.published()):
-            os.kill(found["pid"], number)
-            sent = True
+    if (pid := state.pid()) is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+    while state.is_held():
+        if time.monotonic() > deadline:
+            return False
         time.sleep(POLL_SECONDS)
-    return False
+    return True

@@ -80,7 +80,7 @@ def main() -> None:
     while_locked = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
         with Environment() as environment:
-            state.publish_kubeconfig(environment.kubeconfig)
+            state.publish_secret("kubeconfig", environment.kubeconfig.read_bytes())
             state.publish({"url": environment.url, "directory": str(environment.directory)})
             _wait(while_locked)
         shutil.rmtree(state.directory, ignore_errors=True)

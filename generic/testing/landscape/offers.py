@@ -19,6 +19,7 @@ from generic.testing.landscape.gardenobjects import (
     cloud_profile,
     credentials,
     domains,
+    namespace,
     project,
 )
 from generic.testing.landscape.seedobjects import SeedPlan
@@ -134,17 +135,15 @@ class Offer:
         return SeedPlan(name, self.provider, *where, dns, part.domain, self.keys)
 
     def garden(self) -> list[Raw]:
-        """Return the operator's objects: Project, CloudProfile, domains."""
+        """Return the Project, its namespace with the users' credentials, CloudProfile, domains."""
         dns = self.types["DNSRecord"][0]
         return [
+            namespace(NAMESPACE, PROJECT),
             project(PROJECT),
             cloud_profile(self.provider, [self.version], self._profile()),
             *domains(dns, self.part.domain, self.keys),
+            *credentials(NAMESPACE, self.provider, self.keys),
         ]
-
-    def account(self) -> list[Raw]:
-        """Return the users' credentials, which need the namespace of the Project."""
-        return credentials(NAMESPACE, self.provider, self.keys)
 
     def _profile(self) -> Raw:
         zones = [{"name": zone} for zone in self.part.zones]

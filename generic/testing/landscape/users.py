@@ -4,12 +4,13 @@ Sources: Gardener documentation, "Shoot Status", "Shoot Operations", "Shoot Forc
 "Shoot Hibernation". Not here: the operator's view, which is in the seed.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from attrs import frozen
 
-from actuator.errors import ApiError, Forbidden, Invalid, NotFound
+from actuator.errors import Forbidden, Invalid, NotFound, Unavailable
 from actuator.interface import Client
 from actuator.meta import Raw
 from generic.testing.landscape.garden import SHOOTS
@@ -19,6 +20,7 @@ from generic.testing.polling import wait_while
 CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
 FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
 OPERATION = "gardener.cloud/operation"
+AWAY_SECONDS = 30.0
 _POLL_SECONDS = 0.5
 _CHECK_SECONDS = 120.0
 
@@ -41,10 +43,9 @@ class ShootView:
     """Whether gardenlet has seen the newest spec."""
     deleting: bool
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether the last operation succeeded, for the newest spec."""
-        return self.state == "Succeeded" and self.generation_seen
+    def has_ended(self, state: str) -> bool:
+        """Whether the last operation ended with this state, for the newest spec."""
+        return self.state == state and self.generation_seen
 
     def __str__(self) -> str:
         if not self.operation:
@@ -145,25 +146,30 @@ class ShootOwner:
     ) -> bool:
         """Wait until the view is as wanted, for at most `seconds`; report each change of it.
 
-        Returns whether it was reached. An error of the API server counts as not yet.
+        Returns whether it was reached. It ends early if the Shoot is gone, or Failed: gardenlet
+        does not retry that by itself. Raises ApiError if the garden refuses to answer, or does not
+        answer for AWAY_SECONDS.
         """
-        said = ""
-
-        def unreached() -> Iterator[object]:
-            nonlocal said
+        said, answered = "", time.monotonic()
+        deadline = answered + seconds
+        while True:
             try:
-                seen = self.look()
-            except ApiError as error:
-                yield error
-                return
-            text = "gone" if seen is None else str(seen)
-            if text != said:
-                said = text
-                progress(f"shoot {self.name}: {text}")
-            if not reached(seen):
-                yield seen
-
-        return not wait_while(lambda: [*unreached()], seconds, every=_POLL_SECONDS)
+                seen, answered = self.look(), time.monotonic()
+            except Unavailable:
+                if time.monotonic() - answered > AWAY_SECONDS:
+                    raise
+            else:
+                text = "gone" if seen is None else str(seen)
+                if text != said:
+                    said = text
+                    progress(f"shoot {self.name}: {text}")
+                if reached(seen):
+                    return True
+                if seen is None or seen.has_ended("Failed"):
+                    return False
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
 
     def _annotate(self, annotations: Mapping[str, str]) -> None:
         self._patch({"metadata": {"annotations": dict(annotations)}})
@@ -174,7 +180,7 @@ class ShootOwner:
 
 def is_ready(view: ShootView | None) -> bool:
     """Whether the Shoot exists and its last operation succeeded."""
-    return view is not None and view.is_ready
+    return view is not None and view.has_ended("Succeeded")
 
 
 def is_gone(view: ShootView | None) -> bool:

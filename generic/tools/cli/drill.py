@@ -38,6 +38,7 @@ from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
 
+_USUAL = "credentials-revoked"
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 
@@ -99,7 +100,7 @@ def drill(
     level = given.pop("log_level")
     given["shoots"] = given["shoots"] or (1 if landscape else 10)
     if landscape:
-        if everything or path or any(given[name] for name in _NOT_WITH_ALL):
+        if everything or path or any(given[name] for name in (*_NOT_WITH_ALL, "context")):
             raise click.UsageError("--landscape takes --scenario, --shoots and --output only")
         _drill_landscape(rehearsals, scenario, given["shoots"], level, output)
         return
@@ -145,11 +146,15 @@ def _drill_landscape(
 
     references = references or DEFAULTS
     rehearsal = load_rehearsals(references)
+    known = rehearsal.all_scenarios
+    usual = _USUAL if _USUAL in known else next(iter(known), "")
+    if (chosen := scenario or usual) not in known:
+        raise click.UsageError(f"no scenario {chosen!r}; the rehearsals have {', '.join(known)}")
     require_memory(1, shoots)
     _configure_logs(level)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(
-        scenario=scenario or next(iter(rehearsal.parts[0].scenarios)),
+        scenario=chosen,
         shoots=shoots,
         origin=_origin(),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from generic.library.charts import find_helm
+from generic.library.programs import daemons
 from generic.library.programs.cache import cache_directory
 from generic.library.programs.daemons import State
 from generic.testing.envtest import detached
@@ -31,7 +32,7 @@ name_option = click.option(
     default="default",
     show_default=True,
     callback=validated,
-    help="Name of the environment.",
+    help="Name, if several run side by side.",
 )
 
 
@@ -44,6 +45,7 @@ def env() -> None:
 @name_option
 def up(name: str) -> None:
     """Start the environment and leave it running."""
+    daemons.interruptible()
     directory = _directory(name)
     started = detached.up(directory, progress).started
     kubeconfig = State(directory).kubeconfig

@@ -6,7 +6,8 @@ can run side by side. Not here: drills on a landscape of their own (`drill --lan
 """
 
 import json
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO
 import click
 import yaml
 
-from actuator.errors import ConfigurationError
+from actuator.errors import ApiError, ConfigurationError
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
 from generic.kube.printable import echo
@@ -30,9 +31,10 @@ from generic.testing.landscape.programs import find_gardener
 from generic.testing.landscape.seed import SEEDS
 from generic.testing.landscape.users import ShootOwner, ShootView, is_gone, is_ready, view_of
 from generic.tools.cli.env import name_option, progress, validated
-from generic.tools.cli.landscape_daemon import ask
+from generic.tools.cli.landscape_daemon import ask, socket_path
 from generic.tools.cli.landscape_extensions import DEFAULTS
 from generic.tools.cli.load import load, output_option
+from generic.tools.config_manifests import documents
 
 _DAEMON = "generic.tools.cli.landscape_daemon"
 _START_SECONDS = 900.0
@@ -74,18 +76,27 @@ def up(extensions: tuple[str, ...], seeds: int, name: str) -> None:
     """
     references = extensions or DEFAULTS
     for reference in references:
-        load(reference)  # report a mistake before anything is built
+        load(reference)  # report a wrong name before anything is built
+    daemons.interruptible()
     state = _state(name)
+    socket_path(state)
     if not state.is_held():
         require_memory(seeds)
     find_binaries(progress)
     find_gardener(progress)
-    command = [_DAEMON, str(state.directory), str(Path.cwd()), str(seeds), *references]
+    folder = str(Path.cwd())
+    command = [_DAEMON, str(state.directory), folder, str(seeds), *references]
     what = f"landscape {name!r}"
-    found = daemons.up(state, command, _START_SECONDS, progress, what)
-    if not found.started:
+    found = daemons.up(state, command, _START_SECONDS * seeds, progress, what)
+    given = {"extensions": list(references), "count": seeds, "folder": folder}
+    if any(found.published[key] != value for key, value in given.items()):
         running = ", ".join(found.published["extensions"])
-        echo(f"{what} is already running, with {running}", err=True)
+        raise ConfigurationError(
+            f"{what} is already running in {found.published['folder']} with {running} and "
+            f"{found.published['count']} seeds; run `{_words(name, 'down')}`, or use --name"
+        )
+    if not found.started:
+        echo(f"{what} is already running", err=True)
     echo(_summary(name, found.published), lines=True)
 
 
@@ -103,23 +114,23 @@ def down(name: str) -> None:
 def status(name: str, output: str) -> None:
     """Show addresses, Seeds, Shoots, programs and memory of the landscape."""
     state, found = _running(name)
-    garden = _garden(found)
-    seeds = {one["metadata"]["name"]: _operation(one) for one in garden.list(SEEDS)}
-    shoots = {
-        f"{one['metadata']['namespace']}/{one['metadata']['name']}": str(view_of(one))
-        for one in garden.list(SHOOTS)
-    }
-    programs = ask(state, "programs")
-    memory = resident(found["pid"])
+    programs, memory = ask(state, "programs"), resident(state.pid() or 0)
+    garden, seeds, shoots = _garden(found), {}, {}
+    try:
+        seeds = {seed["metadata"]["name"]: _operation(seed) for seed in garden.list(SEEDS)}
+        shoots = dict(_shoot_rows(garden))
+    except ApiError as error:
+        programs = {**programs, "problem": str(error)}
     if output == "json":
         more = {"seedStates": seeds, "shoots": shoots, "memoryBytes": memory}
         echo(json.dumps({**found, **more, **programs}, indent=2), lines=True)
         return
-    rows = [*((f"seed {one}", text) for one, text in seeds.items())]
-    rows += [(f"shoot {one}", text) for one, text in shoots.items()]
+    rows = [(f"seed {seed}", text) for seed, text in seeds.items()]
+    rows += [(f"shoot {shoot}", text) for shoot, text in shoots.items()]
     count = len(programs["alive"])
     rows += [("programs", f"{count} beside the clusters, {gib(memory)} GiB of memory")]
-    rows += [("ended", f"{one}; see `landscape logs {one}`") for one in programs["ended"]]
+    rows += [("ended", f"{one}; see `{_words(name, 'logs', one)}`") for one in programs["ended"]]
+    rows += [("garden", programs["problem"])] if "problem" in programs else []
     table = "\n".join(f"  {what:<26} {text}" for what, text in rows)
     echo(f"{_summary(name, found)}\n\n{table}", lines=True)
 
@@ -163,9 +174,8 @@ def logs(program: str, name: str, lines: int) -> None:
     elif program in files:
         echo(tail(files[program], lines), lines=True)
     else:
-        raise ConfigurationError(
-            f"no program {program!r}; `actuator landscape logs` lists their names"
-        )
+        names = _words(name, "logs")
+        raise ConfigurationError(f"no program {program!r}; `{names}` lists the names")
 
 
 @landscape.group()
@@ -207,7 +217,10 @@ _FILE = click.option(
     "--file", "-f", type=click.File("rb"), help="Manifest. Default: what `shoot yaml` prints."
 )
 _TIMEOUT = click.option(
-    "--timeout", type=click.FloatRange(0), default=900.0, help="Seconds of the wait; 0: none."
+    "--timeout",
+    type=click.FloatRange(0),
+    default=900.0,
+    help="Seconds to wait; 0: do not wait.",
 )
 _SHOOT = click.argument("shoot", metavar="NAME", callback=validated)
 
@@ -216,9 +229,8 @@ _SHOOT = click.argument("shoot", metavar="NAME", callback=validated)
 @name_option
 def _shoots(name: str) -> None:
     """List the Shoots with their last operations."""
-    for one in _garden(_running(name)[1]).list(SHOOTS):
-        meta = one["metadata"]
-        echo(f"{meta['namespace']}/{meta['name']:<20} {view_of(one)}", lines=True)
+    for shoot, text in _shoot_rows(_garden(_running(name)[1])):
+        echo(f"{shoot:<32} {text}", lines=True)
 
 
 @shoot.command("yaml")
@@ -237,73 +249,85 @@ def _yaml(shoot: str, name: str) -> None:
 def create(shoot: str, file: BinaryIO | None, timeout: float, name: str) -> None:
     """Create a Shoot, and wait until it is ready."""
     _, found = _running(name)
+    if shoot in ("garden", *found["seeds"]):
+        raise ConfigurationError(f"{shoot!r} is the name of a cluster; choose another")
     manifest = _manifest(found, shoot, file)
     owner = _owner(found, shoot)
     owner.create(manifest)
-    _await(owner, is_ready, timeout)
+    _await(owner, is_ready, timeout, name)
 
 
-def _delete(owner: ShootOwner) -> _Reached:
-    """Confirm the deletion of a Shoot, delete it, and wait until it is gone."""
-    owner.delete()
-    return is_gone
-
-
-def _force_delete(owner: ShootOwner) -> _Reached:
-    """Annotate a Shoot that is stuck in its deletion, and wait until it is gone."""
+def _force(owner: ShootOwner) -> None:
     if refusal := owner.force():
         raise ConfigurationError(
             f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
-            "and wait until `actuator landscape shoot list` shows an error code"
+            "and wait until it shows an error code"
         )
-    return is_gone
 
 
-def _hibernate(owner: ShootOwner) -> _Reached:
-    """Hibernate a Shoot, and wait for it."""
-    owner.hibernate(enabled=True)
-    return is_ready
+def _retried(view: ShootView | None) -> bool:
+    return view is None or is_ready(view)
 
 
-def _wake(owner: ShootOwner) -> _Reached:
-    """Wake a Shoot up, and wait for it."""
-    owner.hibernate(enabled=False)
-    return is_ready
+_ACTS: Mapping[str, tuple[str, Callable[[ShootOwner], None], _Reached]] = {
+    "delete": (
+        "Confirm the deletion of a Shoot, delete it, and wait until it is gone.",
+        ShootOwner.delete,
+        is_gone,
+    ),
+    "force-delete": (
+        "Annotate a Shoot that is stuck in its deletion, and wait until it is gone.",
+        _force,
+        is_gone,
+    ),
+    "hibernate": (
+        "Hibernate a Shoot, and wait for it.",
+        partial(ShootOwner.hibernate, enabled=True),
+        is_ready,
+    ),
+    "wake": (
+        "Wake a Shoot up, and wait for it.",
+        partial(ShootOwner.hibernate, enabled=False),
+        is_ready,
+    ),
+    "reconcile": (
+        "Request a reconciliation of a Shoot, and wait for it.",
+        partial(ShootOwner.request, operation="reconcile"),
+        is_ready,
+    ),
+    "retry": (
+        "Retry the failed operation of a Shoot, and wait for it.",
+        partial(ShootOwner.request, operation="retry"),
+        _retried,
+    ),
+}
 
 
-def _reconcile(owner: ShootOwner) -> _Reached:
-    """Request a reconciliation of a Shoot, and wait for it."""
-    owner.request("reconcile")
-    return is_ready
-
-
-def _retry(owner: ShootOwner) -> _Reached:
-    """Retry the failed operation of a Shoot, and wait for it."""
-    owner.request("retry")
-    return lambda view: view is None or view.is_ready
-
-
-def _perform(act: Callable[[ShootOwner], _Reached], shoot: str, timeout: float, name: str) -> None:
+def _perform(
+    act: Callable[[ShootOwner], None], reached: _Reached, shoot: str, timeout: float, name: str
+) -> None:
     owner = _owner(_running(name)[1], shoot)
     if owner.look() is None:
-        raise ConfigurationError(
-            f"Shoot {shoot} does not exist; `actuator landscape shoot list` shows all"
-        )
-    _await(owner, act(owner), timeout)
+        listing = _words(name, "shoot", "list")
+        raise ConfigurationError(f"Shoot {shoot} does not exist; `{listing}` shows all")
+    act(owner)
+    _await(owner, reached, timeout, name)
 
 
-for _act in (_delete, _force_delete, _hibernate, _wake, _reconcile, _retry):
-    _run = name_option(_TIMEOUT(_SHOOT(partial(_perform, _act))))
-    _word = _act.__name__.strip("_").replace("_", "-")
-    shoot.add_command(click.command(_word, help=_act.__doc__)(_run))
+for _word, (_help, _act, _end) in _ACTS.items():
+    _run = name_option(_TIMEOUT(_SHOOT(partial(_perform, _act, _end))))
+    shoot.add_command(click.command(_word, help=_help)(_run))
 
 
-def _await(owner: ShootOwner, reached: _Reached, timeout: float) -> None:
+def _await(owner: ShootOwner, reached: _Reached, timeout: float, name: str) -> None:
     """Report the Shoot until it is as wanted. Raises ConfigurationError."""
     if timeout and not owner.watch(reached, timeout, lambda text: echo(text, lines=True)):
+        found = _running(name)[1]
+        files = [found["garden"]["kubeconfig"], next(iter(found["seeds"].values()))["kubeconfig"]]
         raise ConfigurationError(
-            f"Shoot {owner.name} is not finished after {timeout:.0f} s: {owner.look()}\n"
-            f"`actuator explain {owner.namespace}/shoot/{owner.name}` explains why"
+            f"Shoot {owner.name} is not as wanted: {owner.look() or 'gone'}; to see why, run "
+            f"`actuator explain {owner.namespace}/shoot/{owner.name} "
+            f"--garden-kubeconfig {files[0]} --kubeconfig {files[1]}`"
         )
 
 
@@ -311,8 +335,9 @@ def _manifest(found: Mapping[str, Any], name: str, file: BinaryIO | None) -> Raw
     if file is None:
         manifest: Raw = found["shoot"]
     else:
-        manifest = yaml.safe_load(file)
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
+        manifest, *others = [*filter(None, documents(file))] or [None]
+        is_mapping = isinstance(manifest, dict) and isinstance(manifest.get("metadata"), dict)
+        if others or not is_mapping:
             raise ConfigurationError(f"{file.name}: expected the YAML mapping of one Shoot")
     meta = {"namespace": NAMESPACE, **manifest["metadata"]}
     meta["name"] = name if file is None else meta.get("name")
@@ -333,8 +358,8 @@ def _running(name: str) -> tuple[State, Raw]:
     state = _state(name)
     found = state.published() if state.is_held() else None
     if found is None:
-        what = "is still starting" if state.is_held() else "is not running"
-        raise ConfigurationError(f"landscape {name!r} {what}; run `actuator landscape up`")
+        what = "is starting or stopping" if state.is_held() else "is not running"
+        raise ConfigurationError(f"landscape {name!r} {what}; run `{_words(name, 'up')}`")
     return state, found
 
 
@@ -346,13 +371,25 @@ def _owner(found: Mapping[str, Any], shoot: str) -> ShootOwner:
     return ShootOwner(_garden(found), shoot)
 
 
+def _words(name: str, *words: str) -> str:
+    """Return a command for this landscape."""
+    more = [] if name == "default" else [f"--name={name}"]
+    return shlex.join(["actuator", "landscape", *words, *more])
+
+
+def _shoot_rows(garden: HttpClient) -> Iterator[tuple[str, str]]:
+    """Yield namespace and name of each Shoot, and its view."""
+    for shoot in garden.list(SHOOTS):
+        meta = shoot["metadata"]
+        yield f"{meta['namespace']}/{meta['name']}", str(view_of(shoot))
+
+
 def _operation(seed: Raw) -> str:
     operation = (seed.get("status") or {}).get("lastOperation") or {}
     return f"{operation.get('state', 'waiting')}: {operation.get('description', '')}"
 
 
 def _summary(name: str, found: Mapping[str, Any]) -> str:
-    other = "" if name == "default" else f" --name {name}"
     lines = [
         f"landscape {name!r}: Gardener {found['gardener']}, Kubernetes {found['kubernetes']}",
         f"  garden      {found['garden']['url']}",
@@ -366,7 +403,7 @@ def _summary(name: str, found: Mapping[str, Any]) -> str:
     lines += [
         "to use it:",
         f"  export KUBECONFIG={found['garden']['kubeconfig']}",
-        f"  actuator landscape shoot create{other} NAME",
-        f"to stop it:\n  actuator landscape down{other}",
+        f"  {_words(name, 'shoot', 'create', 'NAME')}",
+        f"to stop it:\n  {_words(name, 'down')}",
     ]
     return "\n".join(lines)

@@ -11,158 +11,168 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from multiprocessing.connection import Client, Connection, Listener
+from contextlib import ExitStack
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from shutil import rmtree
 
-import attrs
-
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.meta import Raw
+from generic.kube.errorinfo import describe
 from generic.library.programs import daemons
 from generic.library.programs.daemons import State
 from generic.library.programs.errors import EnvtestError
 from generic.testing.drill.landscape.world import LandscapeWorld
+from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape.gardenobjects import APISERVER, CONTROLLERS
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.landscape_extensions import landscape_world, rehearsal_of
 
-_SOCKET = "control"
-NAME = "NAME"
+SHOOT = "NAME"
 """The name of the published Shoot."""
+_SOCKET = "control"
+_SOCKET_BYTES = 100
+"""Maximum length of the path of a Unix socket, which Linux limits to 107."""
+_REQUEST_SECONDS, _ANSWER_SECONDS = 5.0, 120.0
+_MOST_BYTES = 1 << 20
+
+Answer = Callable[..., Raw]
+
+
+def socket_path(state: State) -> Path:
+    """Return the path of the socket. Raises ConfigurationError if it is too long."""
+    path = state.directory / _SOCKET
+    if len(os.fsencode(path)) > _SOCKET_BYTES:
+        raise ConfigurationError(
+            f"the path {path} is too long for a socket; set ACTUATOR_CACHE to a shorter folder"
+        )
+    return path
 
 
 def ask(state: State, *request: str) -> Raw:
     """Return the daemon's answer. Raises ConfigurationError with its refusal."""
     try:
-        with Client(str(state.directory / _SOCKET), family="AF_UNIX") as connection:
+        with Client(str(socket_path(state)), family="AF_UNIX") as connection:
             connection.send_bytes(json.dumps(request).encode())
+            if not connection.poll(_ANSWER_SECONDS):
+                raise TimeoutError(f"no answer in {_ANSWER_SECONDS:.0f} s")
             answer: Raw = json.loads(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
-        raise ConfigurationError(
-            f"the landscape does not answer: {error}; see {state.log}"
-        ) from error
+        text = f"the landscape does not answer: {error or 'it ended'}; see {state.log}"
+        raise ConfigurationError(text) from error
     if problem := answer.get("error"):
         raise ConfigurationError(problem)
     return answer
 
 
-@attrs.frozen
-class Control:
-    """Obeys requests: each method is one, with its arguments."""
+def answers(world: LandscapeWorld, state: State) -> Mapping[str, Answer]:
+    """Return the function that answers each request, by its name."""
+    landscape = world.landscape
 
-    world: LandscapeWorld
-    directory: Path
-
-    def answer(self, name: str, *arguments: str) -> Raw:
-        """Return the answer to a request, or its error."""
-        requests: Mapping[str, Callable[..., Raw]] = {
-            "break": self._break,
-            "outside": self._outside,
-            "programs": self._programs,
-            "repair": self._repair,
-            "shoot": self._shoot,
-        }
-        try:
-            return requests[name](*arguments)
-        except (ActuatorError, ApiError, EnvtestError) as error:
-            return {"error": str(error)}
-
-    def _break(self, scenario: str) -> Raw:
-        return {"text": self._rehearsed().break_where_known(scenario)}
-
-    def _repair(self) -> Raw:
-        self._rehearsed().mend_outside()
-        return {"text": "Every outside world works again."}
-
-    def _outside(self) -> Raw:
-        return {"resources": [str(one) for one in self._rehearsed().left_outside()]}
-
-    def _programs(self) -> Raw:
-        landscape = self.world.landscape
-        alive = landscape.processes.alive()
-        components = [APISERVER, *CONTROLLERS, *(seed.gardenlet for seed in landscape.seeds)]
-        return {"alive": alive, "ended": [one for one in components if one not in alive]}
-
-    def _shoot(self, technical_id: str) -> Raw:
-        """Write the kubeconfig of a shoot's administrator."""
-        for seed in self.world.landscape.seeds:
-            if found := seed.shoots.access(technical_id).kubeconfig():
-                path = self.directory / f"{technical_id}.kubeconfig"
-                path.unlink(missing_ok=True)
-                path.touch(mode=0o600)
-                path.write_bytes(found.encoded(technical_id))
-                return {"kubeconfig": str(path)}
-        raise ConfigurationError(f"the API server of {technical_id} does not run")
-
-    def _rehearsed(self) -> CombinedRehearsal:
-        if self.world.rehearsal is None:
+    def rehearsal() -> CombinedRehearsal:
+        if world.rehearsal is None:
             raise ConfigurationError(
                 "no extension of this landscape has a rehearsal, which brings an outside world"
             )
-        return self.world.rehearsal
+        return world.rehearsal
+
+    def break_outside(scenario: str) -> Raw:
+        rehearsal().break_where_known(scenario)
+        return {"text": rehearsal().all_scenarios[scenario]}
+
+    def repair() -> Raw:
+        rehearsal().mend_outside()
+        return {"text": "Every outside world works again."}
+
+    def programs() -> Raw:
+        alive = landscape.processes.alive()
+        components = [APISERVER, *CONTROLLERS, *(seed.gardenlet for seed in landscape.seeds)]
+        return {"alive": alive, "ended": [name for name in components if name not in alive]}
+
+    def shoot(technical_id: str) -> Raw:
+        """Write the kubeconfig of a shoot's administrator."""
+        for seed in landscape.seeds:
+            if found := seed.shoots.access(technical_id).kubeconfig():
+                content = found.encoded(technical_id)
+                path = state.publish_secret(f"{technical_id}.kubeconfig", content)
+                return {"kubeconfig": str(path)}
+        raise ConfigurationError(f"the API server of {technical_id} does not run")
+
+    return {
+        "break": break_outside,
+        "repair": repair,
+        "outside": lambda: {"resources": [str(item) for item in rehearsal().left_outside()]},
+        "programs": programs,
+        "shoot": shoot,
+    }
 
 
-def _serve(listener: Listener, control: Control) -> None:
+def _serve(listener: Listener, known: Mapping[str, Answer]) -> None:
+    """Answer requests, one after the other, until the listener is closed."""
     while True:
-        with suppress(OSError, EOFError, ValueError, TypeError), listener.accept() as connection:
-            _obey(connection, control)
+        try:
+            connection = listener.accept()
+        except OSError:
+            return
+        with connection:
+            try:
+                if connection.poll(_REQUEST_SECONDS):
+                    name, *arguments = json.loads(connection.recv_bytes(_MOST_BYTES))
+                    connection.send_bytes(json.dumps(_answered(known, name, arguments)).encode())
+            except (OSError, EOFError, ValueError):  # a client that left, or sent no request
+                continue
 
 
-def _obey(connection: "Connection[bytes, bytes]", control: Control) -> None:
-    request = json.loads(connection.recv_bytes())
-    connection.send_bytes(json.dumps(control.answer(*request)).encode())
+def _answered(known: Mapping[str, Answer], name: str, arguments: Sequence[str]) -> Raw:
+    """Return the answer to a request, or its error: rehearsals are code of authors."""
+    try:
+        return known[name](*arguments)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        return {"error": str(error)}
+    except Exception as error:
+        return {"error": f"{name}: {describe(error)}"}
 
 
 def _published(world: LandscapeWorld, state: State) -> Raw:
-    """Write the kubeconfigs, and return what commands need."""
+    """Write the kubeconfigs, and return the data for commands."""
     landscape, installed = world.landscape, world.installed
-    garden = landscape.garden
-    seeds = {
-        seed.plan.name: {
-            "url": seed.cluster.url,
-            "kubeconfig": str(
-                state.publish_kubeconfig(seed.cluster.kubeconfig, f"{seed.plan.name}.kubeconfig")
-            ),
-            "logs": str(seed.cluster.logs),
-        }
-        for seed in landscape.seeds
-    }
+    seeds = {seed.plan.name: seed.cluster for seed in landscape.seeds}
+
+    def cluster(name: str, access: Access) -> Raw:
+        kubeconfig = state.publish_secret(f"{name}.kubeconfig", access.kubeconfig.read_bytes())
+        return {"url": access.url, "kubeconfig": str(kubeconfig), "logs": str(access.logs)}
+
     return {
         "gardener": gardener_version(),
         "kubernetes": kubernetes_version(),
-        "garden": {
-            "url": garden.cluster.url,
-            "kubeconfig": str(state.publish_kubeconfig(garden.cluster.kubeconfig)),
-            "logs": str(garden.cluster.logs),
-        },
-        "seeds": seeds,
+        "garden": cluster("garden", landscape.garden.cluster),
+        "seeds": {name: cluster(name, access) for name, access in seeds.items()},
         "logs": str(landscape.processes.logs),
-        "extensions": [one.target for one in installed.extensions],
-        "types": {kind: [*types] for kind, types in sorted(installed.offer.types.items())},
         "simulated": dict(installed.simulated),
-        "shoot": installed.offer.shoot(NAME),
+        "shoot": installed.offer.shoot(SHOOT),
     }
 
 
-def run(state: State, seeds: int, references: Sequence[str]) -> None:
-    """Run the landscape until SIGTERM. Raises ActuatorError, ApiError or EnvtestError."""
+def run(state: State, folder: str, seeds: str, references: Sequence[str]) -> None:
+    """Run the landscape until SIGTERM. Raises any error of an author's code, too."""
 
     def progress(line: str) -> None:
         print(line, flush=True)
 
     rehearsal = rehearsal_of(references)
     with ExitStack() as stack:
-        world = stack.enter_context(landscape_world(references, rehearsal, seeds, progress))
-        socket = state.directory / _SOCKET
+        socket = socket_path(state)
         socket.unlink(missing_ok=True)
         listener = stack.enter_context(Listener(str(socket), family="AF_UNIX"))
-        control = Control(world, state.directory)
-        threading.Thread(target=_serve, args=(listener, control), daemon=True).start()
-        state.publish(_published(world, state))
+        opening = landscape_world(references, rehearsal, int(seeds), progress)
+        world = stack.enter_context(opening)
+        known = answers(world, state)
+        threading.Thread(target=_serve, args=(listener, known), daemon=True).start()
+        given = {"extensions": list(references), "count": int(seeds), "folder": folder}
+        stack.callback(state.clear)  # first of all: a landscape that ends must not be used
+        state.publish({**_published(world, state), **given})
         while True:
             signal.pause()
 
@@ -175,13 +185,16 @@ def main() -> None:
     os.chdir(folder)
     state = State(Path(directory))
     try:
-        run(state, int(seeds), references)
+        run(state, folder, seeds, references)
+    except SystemExit:
+        rmtree(directory, ignore_errors=True)
+        raise
     except (ActuatorError, ApiError, EnvtestError) as error:
         sys.exit(str(error))
+    except Exception as error:
+        sys.exit(describe(error))
     finally:
         state.clear()
-        if not state.log.stat().st_size:
-            rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -64,23 +64,28 @@ def _install(references: Sequence[str], rehearsal: CombinedRehearsal | None) -> 
 
     The outside world of `rehearsal` must be started. Raises ConfigurationError.
     """
-    plain = [ShootPart(extension=one) for one in references if not _is_rehearsal(one)]
-    first = [*rehearsal.shoot_parts("")] if rehearsal else []
-    extensions = [_chart(part.extension, part.environ) for part in (*first, *plain)]
-    names = [one.name for one in extensions]
+    plain = [ShootPart(extension=name) for name in references if not _is_rehearsal(name)]
+    first = [*_parts(rehearsal, ""), *plain]
+    extensions = [_chart(part.extension, part.environ) for part in first]
+    served = types_of(extension.registration for extension in extensions)
+    if simulates := missing(served):
+        environ = {simulated.VARIABLE: json.dumps(simulates)}
+        extensions.append(_chart(simulated.TARGET, environ))
+        served = types_of(extension.registration for extension in extensions)
+    names = [extension.name for extension in extensions]
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(
-                f"two extensions would have the chart {_PREFIX}{name}; rename one of their modules"
+                f"two extensions would have the chart {_PREFIX}{name}; rename a module, or add "
+                "both in one function"
             )
-    served = types_of(one.registration for one in extensions)
-    if standing := missing(served):
-        environ = {simulated.VARIABLE: json.dumps(standing)}
-        extensions.append(_chart(simulated.TARGET, environ))
-        served = types_of(one.registration for one in extensions)
-    parts = [*rehearsal.shoot_parts(image_of(served))] if rehearsal else []
-    offer = Offer(served, combined([*parts, *plain]), kubernetes_version().removeprefix("v"))
-    return Installed(extensions=extensions, offer=offer, simulated=standing)
+    part = combined([*_parts(rehearsal, image_of(served)), *plain])
+    offer = Offer(served, part, kubernetes_version().removeprefix("v"))
+    return Installed(extensions=extensions, offer=offer, simulated=simulates)
+
+
+def _parts(rehearsal: CombinedRehearsal | None, image: str) -> Sequence[ShootPart]:
+    return rehearsal.shoot_parts(image) if rehearsal else ()
 
 
 def _is_rehearsal(reference: str) -> bool:

@@ -50,10 +50,10 @@ def test_what_a_killed_environment_left_is_noticed(
     state: Path, wait_until: Callable[[Callable[[], bool], float], None]
 ) -> None:
     run("up")
-    found, access = State(state).published(), detached.access(state)
-    assert found is not None
+    pid, access = State(state).pid(), detached.access(state)
+    assert pid is not None
     assert access is not None
-    os.kill(found["pid"], signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not access.directory.exists(), 60)
     assert "is not running; run `actuator env up`" in run("kubeconfig", status=1)
     assert "started" in run("up")

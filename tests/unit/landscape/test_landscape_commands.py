@@ -8,9 +8,15 @@ import sys
 import pytest
 from commanding import run_command
 
+from actuator.errors import ConfigurationError
+from generic.library.programs import daemons
+from generic.library.programs.daemons import State
 from generic.library.programs.errors import EnvtestError
 from generic.testing.landscape import memory
+from generic.tools.cli.landscape_daemon import _answered, socket_path
 from generic.tools.cli.landscape_extensions import DEFAULTS, rehearsal_of
+
+AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +83,45 @@ def test_the_memory_of_descendants_counts():
     assert re.fullmatch(r"\d+\.\d", memory.gib(before))
 
 
-@pytest.mark.parametrize("words", [["--all"], ["--path", "delete"], ["--break", "I1"]])
+def test_an_unknown_scenario_is_reported_before_anything_is_built():
+    done = run_command("drill", "--landscape", "--scenario", "typo", status=2)
+    assert "no scenario 'typo'; the rehearsals have credentials-revoked, " in done.stderr
+
+
+def test_a_folder_of_another_user_is_refused(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    with pytest.raises(EnvtestError, match="must be a folder that only you can use"):
+        daemons.up(State(folder), ["nothing"], 1, print, "it")
+
+
+def test_a_daemon_that_cannot_start_gives_its_reason(tmp_path):
+    """It fails only where the outside world runs: in the daemon."""
+    state = State(tmp_path / "state")
+    command = ["generic.tools.cli.landscape_daemon", str(state.directory), str(tmp_path), "1"]
+    with pytest.raises(EnvtestError, match="cannot run in a landscape; give its rehearsal"):
+        daemons.up(state, [*command, AZURE], 60, print, "it")
+    assert not state.is_held()
+
+
+def test_errors_of_a_rehearsal_are_answers_and_end_no_daemon(tmp_path):
+    def breaks():
+        raise KeyError("a bug of the author")
+
+    answer = _answered({"repair": breaks}, "repair", [])
+    assert answer == {"error": "repair: KeyError: 'a bug of the author'"}
+    assert "unknown" in _answered({}, "unknown", [])["error"]
+
+
+def test_a_socket_path_that_is_too_long_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match="set ACTUATOR_CACHE to a shorter folder"):
+        socket_path(State(tmp_path / ("x" * 100)))
+
+
+@pytest.mark.parametrize(
+    "words", [["--all"], ["--path", "delete"], ["--break", "I1"], ["--context", "c"]]
+)
 def test_a_drill_in_a_landscape_takes_no_options_of_the_simulation(words):
     done = run_command("drill", "--landscape", *words, status=2)
     assert "--landscape takes --scenario, --shoots and --output only" in done.stderr

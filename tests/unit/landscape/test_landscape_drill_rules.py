@@ -75,6 +75,13 @@ def test_each_violation_is_found(evidence, rule, why):
     assert broken(evidence) == {rule: why}
 
 
+def test_after_a_repair_a_shoot_may_end_without_a_force():
+    went = story(forced=None, codes=[])
+    assert broken(seen(went, repairs=["repaired"])) == {}
+    stays = story(forced=None, codes=[], gone=None)
+    assert set(broken(seen(stays, repairs=["repaired"]))) == {"shoot", "force"}
+
+
 def test_the_report_is_read_back_and_compared(tmp_path):
     evidence, path = seen(), tmp_path / "report.json"
     findings = judge(evidence)
@@ -93,7 +100,7 @@ def test_the_page_shows_each_answer_and_escapes_what_the_owner_saw():
     assert "&lt;gone&gt;" in text
     assert "<gone>" not in text
     assert "accepted the force deletion of 1 of 1 Shoots (codes: ERR_A)" in verdict(evidence)
-    assert "at most 4 s" in verdict(evidence)
+    assert "ended 1 of them in at most 4 s" in verdict(evidence)
     assert "The outside world was repaired." in verdict(evidence)
 
 
@@ -101,7 +108,7 @@ def test_the_page_shows_each_answer_and_escapes_what_the_owner_saw():
     ("meta", "shoot"),
     [
         ({"namespace": "shoot--a", "name": "x"}, "shoot--a"),
-        ({"name": "shoot--a--uid"}, "shoot--a--uid"),
+        ({"name": "shoot--a--s1--uid"}, "shoot--a--s1"),
         ({"namespace": "garden", "name": "shoot--x"}, ""),
         ({"name": "bucket"}, ""),
     ],

@@ -2,7 +2,9 @@
 
 import pytest
 
-from generic.testing.landscape.users import first_task, is_gone, is_ready, view_of
+from actuator.errors import Forbidden, Unavailable
+from generic.testing.landscape import users
+from generic.testing.landscape.users import ShootOwner, first_task, is_gone, is_ready, view_of
 
 META = {"name": "mine", "generation": 2}
 
@@ -53,3 +55,42 @@ def test_codes_and_errors_of_all_tasks_are_shown_once():
 )
 def test_the_tasks_of_an_operation_are_counted(description, short):
     assert first_task(description) == short
+
+
+class Garden:
+    """Answers each look at a Shoot with the next answer, the last one again and again."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def get(self, *_where):
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def _fast(monkeypatch):
+    monkeypatch.setattr(users, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(users, "AWAY_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("_fast")
+def test_a_wait_ends_when_nothing_more_will_happen():
+    said = []
+    failed = Garden(shoot("Processing"), shoot("Failed"))
+    assert not ShootOwner(failed, "mine").watch(is_ready, 60, said.append)
+    assert len(said) == 2
+    old = Garden(shoot("Failed", generation=1), shoot())
+    assert ShootOwner(old, "mine").watch(is_ready, 60, said.append), "of the spec before"
+
+
+@pytest.mark.usefixtures("_fast")
+def test_a_wait_outlasts_a_restart_and_no_refusal():
+    away = Garden(Unavailable(0, "away"), shoot())
+    assert ShootOwner(away, "mine").watch(is_ready, 60, print)
+    with pytest.raises(Unavailable):
+        ShootOwner(Garden(Unavailable(0, "gone")), "mine").watch(is_ready, 60, print)
+    with pytest.raises(Forbidden):
+        ShootOwner(Garden(Forbidden(403, "no")), "mine").watch(is_ready, 60, print)

@@ -86,7 +86,7 @@ def test_a_shoot_names_the_types_and_has_the_fields_of_the_extension():
 
 def test_the_garden_offers_what_the_shoot_uses():
     mine = offer(profile={"machineTypes": [{"name": "big"}]}, domain="d.example", credentials={})
-    project, profile, *domains = mine.garden()
+    _namespace, project, profile, *domains, _secret, _binding = mine.garden()
     assert profile["spec"]["machineTypes"] == [{"name": "big"}]
     assert profile["spec"]["machineImages"][0]["name"] == "my-operatingsystemconfig"
     assert len(domains) == 2

@@ -29,7 +29,8 @@ def verdict(evidence: LandscapeEvidence) -> str:
     asked = f"{len(forced)} of {len(evidence.shoots)} Shoots (codes: {codes})"
     parts = [f"gardener-apiserver accepted the force deletion of {asked}."]
     if took:
-        parts.append(f"Gardener {evidence.gardener} then ended them in at most {max(took):.0f} s.")
+        ended = f"Gardener {evidence.gardener} then ended {len(took)} of them"
+        parts.append(f"{ended} in at most {max(took):.0f} s.")
     parts += [f"{repair}." for repair in evidence.repairs]
     remaining, recorded = len(evidence.outside_after), len(evidence.records)
     parts.append(f"{remaining} external resources remain; {recorded} records were written.")

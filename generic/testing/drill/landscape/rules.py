@@ -14,31 +14,28 @@ def judge(evidence: LandscapeEvidence) -> list[Finding]:
 def _shoots_are_gone(evidence: LandscapeEvidence) -> Iterable[str]:
     """Check the rule `shoot`."""
     for shoot in evidence.shoots:
+        said = f": {shoot.moments[-1].text}" if shoot.moments else ""
         if shoot.ready is None:
-            yield f"{shoot.name} did not become ready{_last(shoot.moments)}"
+            yield f"{shoot.name} did not become ready{said}"
         elif shoot.gone is None:
-            yield f"{shoot.name} still exists{_last(shoot.moments)}"
-
-
-def _last(moments: Iterable[object]) -> str:
-    said = [str(getattr(one, "text", "")) for one in moments]
-    return f": {said[-1]}" if said else ""
-
-
-def _forced_by_the_user(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `force`."""
-    for shoot in evidence.shoots:
-        if shoot.deleted is not None and shoot.forced is None:
-            asked = [one.refusal for one in shoot.answers if one.refusal]
-            why = f": {asked[-1]}" if asked else ""
-            yield f"{shoot.name} was not force-deleted{why}"
+            yield f"{shoot.name} still exists{said}"
 
 
 def _blocked_shows_a_code(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `code`."""
+    """Check the rule `code`; without one the drill repairs the outside world."""
     for shoot in evidence.shoots:
-        if shoot.forced is not None and not shoot.codes:
+        if shoot.deleted is not None and not shoot.codes and not evidence.repairs:
             yield f"{shoot.name} was blocked, and its status had no error code"
+
+
+def _forced_by_the_user(evidence: LandscapeEvidence) -> Iterable[str]:
+    """Check the rule `force`; after a repair, a normal deletion may end."""
+    for shoot in evidence.shoots:
+        needs_none = shoot.gone is not None and evidence.repairs
+        if shoot.deleted is not None and shoot.forced is None and not needs_none:
+            refusals = [answer.refusal for answer in shoot.answers if answer.refusal]
+            why = f": {refusals[-1]}" if refusals else ""
+            yield f"{shoot.name} was not force-deleted{why}"
 
 
 def _no_process_is_left(evidence: LandscapeEvidence) -> Iterable[str]:
@@ -49,8 +46,14 @@ def _no_process_is_left(evidence: LandscapeEvidence) -> Iterable[str]:
 
 LANDSCAPE_RULES: Rules[LandscapeEvidence] = {
     "shoot": ("Each Shoot was created, and is gone", _shoots_are_gone),
-    "code": ("Each blocked Shoot shows its user an error code", _blocked_shows_a_code),
-    "force": ("gardener-apiserver accepted each force deletion", _forced_by_the_user),
+    "code": (
+        "Each Shoot that was not repaired shows an error code",
+        _blocked_shows_a_code,
+    ),
+    "force": (
+        "gardener-apiserver accepted each needed force deletion",
+        _forced_by_the_user,
+    ),
     "seed": RULES["seed"],
     "programs": ("No program of a shoot is left", _no_process_is_left),
     "I1": RULES["I1"],

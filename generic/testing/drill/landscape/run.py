@@ -6,8 +6,8 @@ is responsible. If that does not happen in time, the drill repairs the outside w
 would, and goes on.
 """
 
+import re
 from collections.abc import Callable
-from functools import partial
 
 from actuator.errors import ApiError
 from actuator.interface import ExternalResource
@@ -21,7 +21,7 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.observe import Observer, read_records, read_strips
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.landscape.programs import gardener_version
-from generic.testing.landscape.users import ShootView
+from generic.testing.landscape.users import ShootView, is_ready
 from generic.testing.polling import parallel, polling, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 
@@ -36,9 +36,13 @@ Reached = Callable[[ShootStory], bool]
 
 
 def shoot_of(obj: Raw) -> str:
-    """Return the technical ID of an object's shoot; "" for an object of the seed itself."""
-    namespace = str(obj["metadata"].get("namespace") or obj["metadata"]["name"])
-    return namespace if namespace.startswith(_PREFIX) else ""
+    """Return the technical ID of an object's shoot; "" for an object of the seed itself.
+
+    The name of an object without a namespace, a BackupEntry, has the shoot's uid behind its ID.
+    """
+    meta = obj["metadata"]
+    found = str(meta.get("namespace") or meta["name"].rpartition("--")[0])
+    return found if found.startswith(_PREFIX) else ""
 
 
 class LandscapeRun:
@@ -63,7 +67,7 @@ class LandscapeRun:
         self._owners = {name: world.owner(name) for name in names}
         self._baseline: list[ExternalResource] = []
         self.evidence = LandscapeEvidence(
-            **settings.facts(Names(), rehearsal, ""),
+            **settings.facts(Names(), rehearsal, rehearsal.all_scenarios[settings.scenario]),
             gardener=gardener_version(),
             finalizers={kind.name: kind.finalizer for kind in kinds},
             shoots=list(self._stories.values()),
@@ -93,30 +97,28 @@ class LandscapeRun:
     def _get_stuck(self) -> None:
         """Break the outside world and delete the Shoots, as their owner."""
         parallel(list(self._owners), self._ask)  # refused: they are not being deleted
-        text = self._rehearsal.break_where_known(self._settings.scenario)
-        self.evidence.scenario_text = text
-        self._say(text)
+        self._rehearsal.break_where_known(self._settings.scenario)
+        self._say(self.evidence.scenario_text)
         for name, owner in self._owners.items():
             self._stories[name].deleted = self._observer.now()
             owner.delete()
 
     def _force(self) -> None:
         """Ask for the force deletion until it is accepted; then wait until all Shoots are gone."""
-        if not self._wait("forced", STUCK_SECONDS, partial(self._is_forced, asks=True)):
-            self._repair()
-            self._wait("forced", STUCK_SECONDS, partial(self._is_forced, asks=True))
+        if not self._wait("forced", STUCK_SECONDS, self._is_forced):
+            left = [story.name for story in self._stories.values() if not _is_over(story)]
+            self._rehearsal.mend_outside()
+            text = f"The outside world was repaired: {', '.join(left)} had no code for a force"
+            self.evidence.repairs.append(text)
+            self._say(text)
+            self._wait("forced", STUCK_SECONDS, self._is_forced)
         self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
 
-    def _is_forced(self, story: ShootStory, *, asks: bool) -> bool:
-        if asks and story.forced is None and story.gone is None:
+    def _is_forced(self, story: ShootStory) -> bool:
+        """Ask for the force deletion of a Shoot, unless it is accepted already."""
+        if not _is_over(story):
             self._ask(story.name)
-        return story.forced is not None or story.gone is not None
-
-    def _repair(self) -> None:
-        self._rehearsal.mend_outside()
-        text = "The outside world was repaired: no error code allowed a force deletion"
-        self.evidence.repairs.append(text)
-        self._say(text)
+        return _is_over(story)
 
     def _ask(self, name: str) -> None:
         """Ask gardener-apiserver for the force deletion, and note a new answer."""
@@ -134,7 +136,7 @@ class LandscapeRun:
             self._note(story, f"force deletion {said}")
         if not refusal:
             story.forced = now
-            for life in self._observer.lives.values():
+            for life in list(self._observer.lives.values()):
                 if life.shoot == story.technical_id and life.gone is None:
                     life.forced = life.forced or now
 
@@ -153,7 +155,7 @@ class LandscapeRun:
             return
         story.technical_id = view.technical_id or story.technical_id
         story.codes += [code for code in view.codes if code not in story.codes]
-        if view.is_ready and not view.deleting:
+        if is_ready(view) and not view.deleting:
             story.ready = story.ready or now
         said = [one.text for one in story.moments if not one.text.startswith("force deletion")]
         if not said or said[-1] != str(view):
@@ -200,4 +202,10 @@ class LandscapeRun:
         evidence.lives = list(self._observer.lives.values())
         evidence.outside_after = self._new_outside()
         alive = self._world.landscape.processes.alive()
-        evidence.processes = [one for one in alive if any(id in one for id in ids)]
+        owned = re.compile(rf"\b({'|'.join(ids) or '-'})(?![a-z0-9])")
+        evidence.processes = [name for name in alive if owned.search(name)]
+
+
+def _is_over(story: ShootStory) -> bool:
+    """Whether the force deletion was accepted, or is not needed any more."""
+    return story.forced is not None or story.gone is not None

@@ -5,28 +5,25 @@ cloud's load balancer controller. Not here: the charts of the extensions, and th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 
 from attrs import frozen
 
-from actuator.errors import ActuatorError, ApiError, NotFound
+from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Client
 from actuator.meta import Raw
-from generic.kube.clusters import NAMESPACES
 from generic.library.machines import MACHINES
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.library.programs.cache import Progress
 from generic.testing.drill.seeds import other_owners
-from generic.testing.landscape.garden import Garden
 from generic.testing.landscape.landscape import Landscape, LandscapeExtension, running_landscape
-from generic.testing.landscape.offers import NAMESPACE, Offer
+from generic.testing.landscape.offers import Offer
 from generic.testing.landscape.seed import SEEDS
 from generic.testing.landscape.users import ShootOwner, first_task
 from generic.testing.polling import polling, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import install_crds
 
-NAMESPACE_SECONDS = 60.0
 SEED_SECONDS = 600.0
 """Maximum time for a Seed to be reconciled, on a busy machine."""
 _OF_GARDENER = ("gardener.cloud", "sapcloud.io")
@@ -77,7 +74,6 @@ def running_world(
         if rehearsal:
             for seed in landscape.seeds:
                 _simulate(stack, seed.client, rehearsal)
-        _give_account(landscape.garden, offer)
         for name in seeds:
             await_seed(landscape.garden.client, name, progress)
         yield LandscapeWorld(landscape, installed, rehearsal)
@@ -91,20 +87,6 @@ def _simulate(stack: ExitStack, client: Client, rehearsal: CombinedRehearsal) ->
         stack.enter_context(polling(poll, "other-controller"))
     served = (MACHINES.group, MANAGED_RESOURCES.group)
     stack.enter_context(other_owners(client, rehearsal.actuators(), None, served))
-
-
-def _give_account(garden: Garden, offer: Offer) -> None:
-    """Create the users' credentials, once the Project has its namespace."""
-
-    def absent() -> list[str]:
-        with suppress(NotFound):
-            garden.client.get(NAMESPACES, NAMESPACE)
-            return []
-        return [NAMESPACE]
-
-    if wait_while(absent, NAMESPACE_SECONDS, every=0.2):
-        raise ActuatorError(f"namespace {NAMESPACE} does not exist after {NAMESPACE_SECONDS:.0f} s")
-    garden.apply(offer.account())
 
 
 def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> None:
