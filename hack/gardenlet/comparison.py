@@ -1,0 +1,73 @@
+"""The differences between the recorded gardenlet and the simulated one, as sentences. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hack.gardenlet.protocol import FlowProtocol, Recording
+
+TARGET = "make record-gardenlet"
+
+
+def version_problem(recorded: Recording, gardener: str) -> str | None:
+    """Return why the recording is not one of this version of Gardener, or None."""
+    if recorded.gardener == gardener:
+        return None
+    return (
+        f"the recording is of Gardener {recorded.gardener}, the project uses {gardener}; "
+        f"run `{TARGET}` and review the differences"
+    )
+
+
+def unexplained(recorded: Recording, simulated: Recording) -> list[str]:
+    """Return the differences without a known reason, and known differences that no longer exist."""
+    found = list(differences(recorded.flows, simulated.flows))
+    known = [one for entry in recorded.known for one in entry.differences]
+    ended = [f"known difference no longer exists, remove it: {one}" for one in known]
+    return [one for one in found if one not in known] + [
+        text for text, one in zip(ended, known, strict=True) if one not in found
+    ]
+
+
+def differences(
+    recorded: Mapping[str, FlowProtocol], simulated: Mapping[str, FlowProtocol]
+) -> Iterator[str]:
+    """Yield a sentence for each difference."""
+    for name in sorted(recorded.keys() | simulated.keys()):
+        if name not in simulated:
+            yield f"{name}: the simulation does not have this flow"
+        elif name not in recorded:
+            yield f"{name}: the recording does not have this flow"
+        else:
+            yield from _of_flow(name, recorded[name], simulated[name])
+
+
+def _of_flow(name: str, real: FlowProtocol, simulated: FlowProtocol) -> Iterator[str]:
+    for kind in sorted(real.steps.keys() | simulated.steps.keys()):
+        if kind not in simulated.steps:
+            yield f"{name}: the simulation writes no {kind}"
+        elif kind not in real.steps:
+            yield f"{name}: gardenlet writes no {kind}, the simulation does"
+        else:
+            yield from _of_steps(f"{name}: {kind}", real.steps[kind], simulated.steps[kind])
+    both = real.steps.keys() & simulated.steps.keys()
+    for kind in sorted(both):
+        awaited, ours = ({*flow.order.get(kind, ())} & both for flow in (real, simulated))
+        for one in sorted(awaited - ours):
+            yield f"{name}: only gardenlet waits for {one} before it writes {kind}"
+        for one in sorted(ours - awaited):
+            yield f"{name}: only the simulation waits for {one} before it writes {kind}"
+
+
+def _of_steps(
+    where: str, real: Sequence[Sequence[str]], simulated: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """Each sequence of one side has to be one of the other."""
+    for steps in real:
+        if steps not in simulated:
+            yield f"{where}: only gardenlet writes [{_joined(steps)}]"
+    for steps in simulated:
+        if steps not in real:
+            yield f"{where}: only the simulation writes [{_joined(steps)}]"
+
+
+def _joined(steps: Sequence[str]) -> str:
+    return ", then ".join(steps)

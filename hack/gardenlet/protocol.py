@@ -1,0 +1,81 @@
+"""The form of a recording: the writes of gardenlet in each flow, without names and times. Pure.
+
+    {"gardener": "v1.149.0", "flows": {"create": {
+        "runs": 4,
+        "steps": {"Infrastructure": [["create with gardener.cloud/operation=reconcile, …"]]},
+        "order": {"ControlPlane": ["Infrastructure"]}}}}
+
+`steps` has, for each kind, the sequence of writes to an object; several sequences if objects
+differ. A repeated write is left out: gardenlet retries. `order` has, for each kind, the kinds
+whose outcome was there before gardenlet's first write to it, in every run. The outcome is that all
+objects of a kind are ready, or gone in a deletion; there, the first write requests the deletion.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from attrs import asdict, field, frozen
+
+from actuator.meta import Raw
+
+Steps = Sequence[str]
+
+
+@frozen
+class FlowProtocol:
+    """What gardenlet wrote in one flow."""
+
+    runs: int
+    steps: Mapping[str, Sequence[Steps]]
+    order: Mapping[str, Sequence[str]]
+
+
+@frozen
+class Known:
+    """Differences between gardenlet and its simulation that stay, and the reason."""
+
+    reason: str
+    differences: Sequence[str]
+
+
+@frozen
+class Recording:
+    """The protocol of one gardenlet."""
+
+    gardener: str
+    """Its version; empty for the simulation."""
+    flows: Mapping[str, FlowProtocol]
+    shown_after: Mapping[str, float] = field(factory=dict)
+    """By kind: the shortest time in seconds from an error of an object to that of its Shoot."""
+    known: Sequence[Known] = ()
+
+
+def read(text: str) -> Recording:
+    """Parse a recording. Raises ValueError, KeyError and TypeError for another form."""
+    raw = json.loads(text)
+    flows = {name: FlowProtocol(**flow) for name, flow in raw["flows"].items()}
+    known = [Known(**entry) for entry in raw["known"]]
+    return Recording(raw["gardener"], flows, raw["shown_after"], known)
+
+
+def written(recording: Recording) -> str:
+    """Return the text of a recording: JSON with short lines."""
+    return _json(asdict(recording), "") + "\n"
+
+
+def _json(value: object, indent: str) -> str:
+    """Return JSON in which a value that fits on a line is on one line."""
+    text = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (dict, list)) or len(indent) + len(text) <= 96:
+        return text
+    deeper = indent + "  "
+    if isinstance(value, dict):
+        parts = [f"{deeper}{json.dumps(key)}: {_json(one, deeper)}" for key, one in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+    return "[\n" + ",\n".join(f"{deeper}{_json(one, deeper)}" for one in value) + f"\n{indent}]"
+
+
+def sorted_flow(runs: int, steps: Mapping[str, set[tuple[str, ...]]], order: Raw) -> FlowProtocol:
+    """Return a flow in the order of names, so that equal flows have equal texts."""
+    listed = {kind: [list(one) for one in sorted(steps[kind])] for kind in sorted(steps)}
+    return FlowProtocol(runs, listed, {kind: sorted(order[kind]) for kind in sorted(order)})

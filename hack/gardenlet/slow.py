@@ -1,0 +1,61 @@
+"""The samples with delays: each operation on an object begins after a random number of seconds.
+
+Kinds that gardenlet handles at the same time would otherwise end in the same order in each run,
+and a recording would take this order for a wait.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from actuator.interface import Actuator
+from extensions.aws import extension as aws_sample
+from extensions.local import extension as local_sample
+from generic.manager.manager import Manager
+
+_MOST_SECONDS = 8.0
+_OPERATIONS = ("reconcile", "delete", "force_delete")
+
+
+class _Slow:
+    """A manager that delays the actuators it gets; all else is the manager's."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+
+    def add(self, actuator: Actuator[Any], **options: Any) -> None:
+        """See Manager."""
+        cls = type(actuator)
+        changes = {
+            name: _delayed(getattr(actuator, name))
+            for name in _OPERATIONS
+            if getattr(cls, name) is not getattr(Actuator, name)
+        }
+        actuator.__class__ = type(cls.__name__, (cls,), {"__slots__": (), **changes})
+        self._manager.add(actuator, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+
+def _delayed(act: Callable[..., Any]) -> Any:
+    known = set[str]()
+
+    def delayed(_: object, ctx: Any, obj: Any, cluster: Any) -> Any:
+        if obj.metadata.uid not in known:
+            known.add(obj.metadata.uid)
+            time.sleep(random.uniform(0, _MOST_SECONDS))
+        return act(ctx, obj, cluster)
+
+    return delayed
+
+
+def aws(manager: Manager) -> None:
+    """The AWS sample."""
+    aws_sample(_Slow(manager))  # type: ignore[arg-type]
+
+
+def local(manager: Manager) -> None:
+    """The local sample."""
+    local_sample(_Slow(manager))  # type: ignore[arg-type]

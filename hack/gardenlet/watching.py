@@ -1,0 +1,124 @@
+"""Watch the objects of extensions in a cluster, and keep each version of each of them.
+
+Not here: what follows from the versions (`reduction`).
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from attrs import field, frozen
+
+from actuator.errors import ApiError, Unavailable
+from actuator.interface import Resource
+from actuator.meta import Raw
+from generic.kube.client import HttpClient, path_of
+
+_STREAM_SECONDS = 5
+_QUIET_SECONDS = 60.0
+GONE = "DELETED"
+
+
+@frozen
+class Version:
+    """An object after one write, or as it was when it was deleted."""
+
+    at: float
+    """Seconds of the monotonic clock when the event arrived."""
+    event: str
+    """ADDED, MODIFIED or DELETED."""
+    obj: Raw = field(repr=False)
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of all writes to its cluster (one etcd serves all kinds)."""
+        return int(self.obj["metadata"]["resourceVersion"])
+
+
+class Log:
+    """The versions of all watched objects of one cluster, in the order of their writes."""
+
+    def __init__(self) -> None:
+        self._versions: list[Version] = []
+        self._lock = threading.Lock()
+        self.failed: list[str] = []
+        """The reasons why versions may be missing."""
+
+    def take(self, event: str, obj: Raw) -> None:
+        """Append a version."""
+        with self._lock:
+            self._versions.append(Version(time.monotonic(), event, obj))
+
+    def versions(self) -> list[Version]:
+        """Return all versions in order. Raises RuntimeError if some may be missing."""
+        if self.failed:
+            raise RuntimeError(f"the recording is incomplete: {'; '.join(self.failed)}")
+        with self._lock:
+            return sorted(self._versions, key=lambda version: version.number)
+
+    def save(self, path: Path) -> None:
+        """Write one line of JSON for each version."""
+        lines = [json.dumps([one.at, one.event, one.obj]) for one in self.versions()]
+        path.write_text("\n".join(lines) + "\n")
+
+
+def load(path: Path) -> list[Version]:
+    """Read the lines that `Log.save` wrote."""
+    return [Version(*json.loads(line)) for line in path.read_text().splitlines()]
+
+
+@contextmanager
+def watched(client: HttpClient, resources: Sequence[Resource], log: Log) -> Iterator[None]:
+    """Record the resources in all namespaces; the log is complete when the context is left."""
+    stop = threading.Event()
+    watches = [partial(_watch, client, one, _newest(client, one)) for one in resources]
+    threads = [threading.Thread(target=watch, args=(log, stop)) for watch in watches]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _newest(client: HttpClient, resource: Resource) -> str:
+    """Return the resourceVersion from which a watch sees all later writes."""
+    *_, (_, version) = client.pages(resource)
+    return version
+
+
+def _watch(
+    client: HttpClient, resource: Resource, version: str, log: Log, stop: threading.Event
+) -> None:
+    """Follow one resource by short streams, so that the end of a stream is the end of the log."""
+    query = {"watch": "true", "timeoutSeconds": str(_STREAM_SECONDS)}
+    path = path_of(resource)
+    while True:
+        ends = stop.is_set()
+        try:
+            asked = {**query, "resourceVersion": version}
+            with client.stream(path, asked, read_timeout=_QUIET_SECONDS) as lines:
+                for line in lines:
+                    version = _taken(json.loads(line), log)
+        except Unavailable:
+            time.sleep(0.2)  # the connection broke: nothing is lost, for the version is known
+        except (ApiError, ValueError) as error:
+            log.failed.append(f"{resource}: {error}")
+            return
+        if ends:
+            return
+
+
+def _taken(event: Raw, log: Log) -> str:
+    """Add an event to the log and return its version. Raises ValueError."""
+    obj = event["object"]
+    if event["type"] == "ERROR":
+        raise ValueError(obj.get("message"))
+    log.take(event["type"], obj)
+    return str(obj["metadata"]["resourceVersion"])
