@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill landscape test test-landscape check lint types layers test-pure bench env-up env-down soak soak-landscape adversary wheel lock clean dashboards mutants observe newcomer docs
+.PHONY: help drill landscape test test-landscape soak-landscape record-gardenlet check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ test-landscape: $(STAMP) ## run the tests on a real Gardener, alone on the machi
 soak-landscape: $(STAMP) ## 20 force deletions on one real Gardener, over the scenarios; ARGS="--deletions 4"
 	@$(BIN)/python -m hack.prepare landscape
 	@$(BIN)/python -m tests.landscape.soak $(ARGS)
+
+record-gardenlet: $(STAMP) ## record the real gardenlet, with which tests compare the simulated one
+	@$(BIN)/python -m hack.prepare landscape
+	@$(BIN)/python -m hack.gardenlet $(ARGS)
 
 check: lint types layers test-pure ## lint, types, layers, pure tests: the pre-commit hook
 

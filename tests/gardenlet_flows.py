@@ -82,9 +82,12 @@ class Played:
         stuck = {shoot.technical_id for name, shoot in shoots.items() if name == FORCE}
         log = Log()
         resources = [*(resource_of(cls.KIND) for cls in self.kinds), CLUSTERS, NAMESPACES]
-        with self._managers(shoots.values(), stuck), watched(self.admin, resources, log):
-            with ThreadPoolExecutor() as pool:
-                [*pool.map(self._play, shoots, shoots.values())]
+        with (
+            self._managers(shoots.values(), stuck),
+            watched(self.admin, resources, log),
+            ThreadPoolExecutor() as pool,
+        ):
+            [*pool.map(self._play, shoots, shoots.values())]
         runs = runs_of(log.versions(), [shoot.technical_id for shoot in shoots.values()])
         return Recording("", {name: runs.protocols()[name] for name in flows})
 

@@ -26,6 +26,9 @@ _TESTS = Path(__file__).parents[2] / "tests"
 _SECONDS = 900.0
 _CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
 _FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
+_NORMAL, _FORCIBLE, _FAILING = ["a", "b"], ["c", "d"], "e"
+RECORDED = [f"shoot--dev--{name}" for name in (*_NORMAL, *_FORCIBLE)]
+"""The namespaces of the shoots whose flows are recorded; of the failing one only errors are."""
 _REVOKED = "ERR_INFRA_UNAUTHENTICATED"
 
 
@@ -41,13 +44,13 @@ def play(of_seed: Log, of_garden: Log, say: Callable[[str], None]) -> None:
         player.wait("the Seed", lambda: _succeeded(garden.get(SEEDS, "seed")))
         stack.enter_context(watched(seed, [*_served(seed), CLUSTERS, NAMESPACES], of_seed))
         stack.enter_context(watched(garden, [SHOOTS], of_garden))
-        player.create(["a", "b"])
-        player.delete(["a", "b"])
-        player.create(["c", "d"])
+        player.create(_NORMAL)
+        player.delete(_NORMAL)
+        player.create(_FORCIBLE)
         running.allow(active=False)
-        player.begin(["e"])
-        player.force_delete(["c", "d"])
-        player.wait_for_error("e", "Infrastructure")
+        player.begin([_FAILING])
+        player.force_delete(_FORCIBLE)
+        player.wait_for_error(_FAILING, "Infrastructure")
 
 
 def _served(seed: HttpClient) -> Iterator[Resource]:

@@ -19,6 +19,7 @@ from attrs import asdict, field, frozen
 from actuator.meta import Raw
 
 Steps = Sequence[str]
+_WIDTH, _LINES = 98, ",\n"
 
 
 @frozen
@@ -63,16 +64,17 @@ def written(recording: Recording) -> str:
     return _json(asdict(recording), "") + "\n"
 
 
-def _json(value: object, indent: str) -> str:
-    """Return JSON in which a value that fits on a line is on one line."""
+def _json(value: object, indent: str, key: str = "") -> str:
+    """Return JSON, after a key, in which a value that fits on a line is on one line."""
+    head = f"{indent}{key}"
     text = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, (dict, list)) or len(indent) + len(text) <= 96:
-        return text
+    if not isinstance(value, (dict, list)) or len(head) + len(text) <= _WIDTH:
+        return head + text
     deeper = indent + "  "
     if isinstance(value, dict):
-        parts = [f"{deeper}{json.dumps(key)}: {_json(one, deeper)}" for key, one in value.items()]
-        return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
-    return "[\n" + ",\n".join(f"{deeper}{_json(one, deeper)}" for one in value) + f"\n{indent}]"
+        parts = [_json(one, deeper, f"{json.dumps(name)}: ") for name, one in value.items()]
+        return f"{head}{{\n{_LINES.join(parts)}\n{indent}}}"
+    return f"{head}[\n{_LINES.join(_json(one, deeper) for one in value)}\n{indent}]"
 
 
 def sorted_flow(runs: int, steps: Mapping[str, set[tuple[str, ...]]], order: Raw) -> FlowProtocol:
