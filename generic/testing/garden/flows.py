@@ -4,6 +4,7 @@ Create, reconcile, hibernate, delete, force-delete, migrate, restore: the order 
 steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet deletes itself.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -40,6 +41,7 @@ class Flow:
         *,
         patience: float = _DELETED,
         progress: Callable[[str], None] = lambda _: None,
+        scale: float | None = None,
     ) -> None:
         self._garden = garden
         self._client = garden.client
@@ -48,6 +50,7 @@ class Flow:
         self._moving = [kind for kind in kinds if kind.migratable]
         self._patience = patience
         self._progress = progress
+        self._scale = scale
         self._sync = partial(garden.sync, shoot)
 
     def create(self, manifests: Sequence[Raw]) -> None:
@@ -204,17 +207,34 @@ class Flow:
     def wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
         """Wait until `missing` returned None for each of these objects. Raises ActuatorError."""
         awaited = {kind.name for kind in kinds}
+        began = time.monotonic()
 
         def problems() -> list[str]:
             found = [
-                (kind.name, obj["metadata"]["name"], problem)
+                (kind.name, obj, problem)
                 for kind, obj in self._objects(kind for kind in kinds if kind.name in awaited)
                 if (problem := missing(obj)) is not None
             ]
             awaited.intersection_update({kind for kind, _, _ in found})
-            return [f"{kind} {name}: {problem}" for kind, name, problem in found]
+            if missing is not_ready_because:
+                self._check_errors([(kind, obj) for kind, obj, _ in found], began)
+            return [f"{kind} {obj['metadata']['name']}: {problem}" for kind, obj, problem in found]
 
         self._until(problems, max(map(order.seconds, kinds), default=0.0))
+
+    def _check_errors(self, unready: Iterable[tuple[str, Raw]], began: float) -> None:
+        """Raise ActuatorError if gardenlet would not tolerate an error any longer."""
+        if self._scale is None:
+            return
+        for kind, obj in unready:
+            severe = order.severe_seconds(kind)
+            error = error_of(obj)
+            if error is not None and time.monotonic() - began >= severe * self._scale:
+                raise ActuatorError(
+                    f"shoot {self._shoot.name}: {kind} {obj['metadata']['name']}: "
+                    f"{error.get('description')} (gardenlet tolerates an error for {severe:.0f} s, "
+                    f"here {self._scale:g} times that)"
+                )
 
     def _namespace_left(self) -> list[str]:
         name = self._shoot.technical_id

@@ -102,6 +102,9 @@ _TIMEOUTS: Mapping[str, float] = {
 }
 _OTHER_TIMEOUT = 180.0
 
+_SEVERE: Mapping[str, float] = {"Infrastructure": 180.0, "DNSRecord": 15.0}
+_OTHER_SEVERE = 30.0
+
 HANDED_ON: Mapping[str, tuple[str, str]] = {
     "ControlPlane": ("Infrastructure", "infrastructureProviderStatus"),
     "Worker": ("Infrastructure", "infrastructureProviderStatus"),
@@ -124,3 +127,11 @@ def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
 def seconds(kind: Kind) -> float:
     """Return how long gardenlet waits for an object of the kind, in seconds."""
     return _TIMEOUTS.get(kind.name, _OTHER_TIMEOUT)
+
+
+def severe_seconds(kind: str) -> float:
+    """Return how long gardenlet tolerates an error of an object it waits for, in seconds.
+
+    The time counts from the request. Deletions have no such threshold, only their timeout.
+    """
+    return _SEVERE.get(kind, _OTHER_SEVERE)

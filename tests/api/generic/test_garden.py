@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+import time
 from contextlib import suppress
 
 import attrs
@@ -350,6 +351,18 @@ def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
         flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.clear()
     Flow(Garden(admin), shoot, kinds, patience=PATIENT).delete()
+
+
+def test_an_error_ends_a_wait_after_the_threshold_of_gardenlet_at_scale(admin, shoot, diary):
+    kinds = [v1alpha1.Infrastructure.KIND]
+    flow = Flow(Garden(admin), shoot, kinds, patience=PATIENT, scale=1 / 60)
+    diary.fails.add("reconcile")
+    began = time.monotonic()
+    with pytest.raises(ActuatorError, match=r"no luck \(.* for 180 s, here 0.0166667 times that"):
+        flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
+    assert 3 <= time.monotonic() - began < PATIENCE
+    diary.fails.clear()
+    flow.delete()
 
 
 def test_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
