@@ -44,9 +44,11 @@ def play(of_seed: Log, of_garden: Log, say: Callable[[str], None]) -> None:
         player.wait("the Seed", lambda: _succeeded(garden.get(SEEDS, "seed")))
         stack.enter_context(watched(seed, [*_served(seed), CLUSTERS, NAMESPACES], of_seed))
         stack.enter_context(watched(garden, [SHOOTS], of_garden))
-        player.create(_NORMAL)
+        player.begin(_NORMAL)
+        player.wait_created(_NORMAL)
+        player.begin(_FORCIBLE)
         player.delete(_NORMAL)
-        player.create(_FORCIBLE)
+        player.wait_created(_FORCIBLE)
         running.allow(active=False)
         player.begin([_FAILING])
         player.force_delete(_FORCIBLE)
@@ -90,9 +92,8 @@ class _Player:
         for name in names:
             self._garden.create(SHOOTS, self._shoot(name))
 
-    def create(self, names: list[str]) -> None:
-        """Create Shoots to their end."""
-        self.begin(names)
+    def wait_created(self, names: Iterable[str]) -> None:
+        """Wait until Shoots are created."""
         for name in names:
             self.wait(f"creation of {name}", partial(self._is_ready, name))
 

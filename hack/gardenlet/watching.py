@@ -18,7 +18,7 @@ from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, path_of
 
-_STREAM_SECONDS = 5
+_STREAM_SECONDS = 2
 _QUIET_SECONDS = 60.0
 GONE = "DELETED"
 
