@@ -24,7 +24,7 @@ from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.garden import Flow, Garden, Shoot, error_of
+from generic.testing.garden import Flow, Garden, Shoot, error_of, order
 from hack.gardenlet.protocol import Recording
 from hack.gardenlet.reduction import CREATE, FORCE, REMOVE, runs_of
 from hack.gardenlet.watching import Log, watched
@@ -89,7 +89,8 @@ class Played:
         ):
             [*pool.map(self._play, shoots, shoots.values())]
         runs = runs_of(log.versions(), [shoot.technical_id for shoot in shoots.values()])
-        return Recording("", {name: runs.protocols()[name] for name in flows})
+        thresholds = {cls.KIND.name: order.severe_seconds(cls.KIND.name) for cls in self.kinds}
+        return Recording("", {name: runs.protocols()[name] for name in flows}, thresholds)
 
     def _play(self, name: str, shoot: Shoot) -> None:
         garden = self.garden(self.admin)

@@ -5,6 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from hack.gardenlet.protocol import FlowProtocol, Recording
 
 TARGET = "make record-gardenlet"
+_POLL_SECONDS = 10.0
+"""gardenlet counts polls, at most this long, and the first is at once."""
+_FLOW_SECONDS = 30.0
+"""From the error to the end of the flow, with which the Shoot shows it."""
 
 
 def version_problem(recorded: Recording, gardener: str) -> str | None:
@@ -19,7 +23,10 @@ def version_problem(recorded: Recording, gardener: str) -> str | None:
 
 def unexplained(recorded: Recording, simulated: Recording) -> list[str]:
     """Return the differences without a known reason, and known differences that no longer exist."""
-    found = list(differences(recorded.flows, simulated.flows))
+    found = [
+        *differences(recorded.flows, simulated.flows),
+        *of_thresholds(recorded.shown_after, simulated.shown_after),
+    ]
     known = [one for entry in recorded.known for one in entry.differences]
     ended = [f"known difference no longer exists, remove it: {one}" for one in known]
     return [one for one in found if one not in known] + [
@@ -38,6 +45,18 @@ def differences(
             yield f"{name}: the recording does not have this flow"
         else:
             yield from _of_flow(name, recorded[name], simulated[name])
+
+
+def of_thresholds(recorded: Mapping[str, float], simulated: Mapping[str, float]) -> Iterator[str]:
+    """Yield a sentence for each kind whose error is shown earlier or later than simulated."""
+    for kind in sorted(recorded.keys() & simulated.keys()):
+        lasted, threshold = recorded[kind], simulated[kind]
+        if not threshold - _POLL_SECONDS <= lasted <= threshold + _FLOW_SECONDS:
+            word = "earlier" if lasted < threshold else "later"
+            yield (
+                f"errors: gardenlet shows an error of {kind} {word} than after the "
+                f"{threshold:.0f} s of the simulation"
+            )
 
 
 def _of_flow(name: str, real: FlowProtocol, simulated: FlowProtocol) -> Iterator[str]:

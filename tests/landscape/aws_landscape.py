@@ -134,8 +134,9 @@ def aws_landscape(folder: Path, program: str = "extensions.{}:extension") -> Ite
         plan = SeedPlan("seed", "aws", REGION, [ZONE], "aws-route53", DOMAIN, keys)
         environ = {"aws": {"AWS_ENDPOINT_URL": simulator.url}, "local": {}}
         extensions = [
-            LandscapeExtension(name, program.format(name), registration(name, folder), more, ROOT)
+            LandscapeExtension(name, target, registration(name, target, folder), more, ROOT)
             for name, more in environ.items()
+            for target in [program.format(name)]
         ]
         objects = [
             project("dev"),

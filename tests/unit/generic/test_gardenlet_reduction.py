@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hack.gardenlet.comparison import differences, unexplained, version_problem
+from hack.gardenlet.comparison import differences, of_thresholds, unexplained, version_problem
+from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
 from hack.gardenlet.reduction import runs_of
 from hack.gardenlet.watching import Version
@@ -197,6 +198,32 @@ FLOW = FlowProtocol(
 )  # fmt: skip
 def test_each_difference_is_a_sentence(simulated, expected):
     assert list(differences({"create": FLOW}, simulated)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lasted", "word"), [(160, "earlier"), (172, ""), (200, ""), (230, "later")]
+)
+def test_a_threshold_is_compared_within_a_poll_and_the_end_of_a_flow(lasted, word):
+    sentence = f"errors: gardenlet shows an error of Worker {word} than after the 180 s of the"
+    found = list(of_thresholds({"Worker": lasted, "Network": 1.0}, {"Worker": 180.0}))
+    assert found == ([f"{sentence} simulation"] if word else [])
+
+
+SHOWN = {"lastErrors": [{"description": f"Error while waiting for Worker {SHOOT}/x to become"}]}
+
+
+def test_the_time_until_a_shoot_shows_an_error_counts_from_the_request():
+    history = History()
+    history.create("Worker", ready=False)
+    history.write(obj("Worker", ASKED, status={"lastError": {"description": "no"}}))
+    later = obj("Worker", {TIMESTAMP: "later"}, status={"lastError": {"description": "no"}})
+    history.write(later)
+    garden = [
+        Version(0.0, "ADDED", {"kind": "Shoot", "metadata": {}}),
+        Version(31.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
+        Version(99.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
+    ]
+    assert shown_after(history.versions, garden) == {"Worker": 30.0}
 
 
 def test_a_known_difference_is_explained_as_long_as_it_exists():
