@@ -132,7 +132,7 @@ class Flow:
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
-        create_missing(self._client, self._shoot.namespace(), self._shoot.cluster())
+        create_missing(self._client, self._shoot.cluster(), self._shoot.namespace())
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)

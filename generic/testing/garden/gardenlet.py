@@ -68,9 +68,9 @@ class Garden:
         self._clock = SystemClock()
 
     def create_namespace(self, shoot: Shoot) -> None:
-        """Create the shoot's namespace and its Cluster. Raises AlreadyExists."""
-        self.client.create(NAMESPACES, shoot.namespace())
+        """Create the shoot's Cluster, then its namespace. Raises AlreadyExists."""
         self.client.create(CLUSTERS, shoot.cluster())
+        self.client.create(NAMESPACES, shoot.namespace())
 
     def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:
         """Write the shoot into the Cluster, as gardenlet does before it acts and when it failed.

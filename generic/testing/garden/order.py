@@ -21,10 +21,10 @@ def _stages(*names: str) -> Stages:
 _NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 CREATION: Stages = _stages(
     "BackupBucket",  # belongs to the seed, exists before any shoot
-    "BackupEntry DNSRecord Infrastructure",
+    "BackupEntry Infrastructure",
+    "DNSRecord",
     "ContainerRuntime ControlPlane Extension",  # once the shoot's API server runs
-    "OperatingSystemConfig",
-    "Network",
+    "Network OperatingSystemConfig",
     "Worker",
     f"Bastion SelfHostedShootExposure {OTHERS}",  # not part of the flow: users create them
 )
