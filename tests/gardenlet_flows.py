@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 import pytest
-from harness import PATIENCE, Script, eventually
+from harness import PATIENCE, Script
 
 from actuator.errors import ActuatorError
 from actuator.interface import resource_of
@@ -24,15 +24,17 @@ from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.garden import Flow, Garden, Shoot, error_of, order
+from generic.testing.garden import Flow, Garden, Shoot, order
 from hack.gardenlet.protocol import Recording
 from hack.gardenlet.reduction import CREATE, FORCE, REMOVE, runs_of
 from hack.gardenlet.watching import Log, watched
 
 MOMENT = 0.5
 """Seconds that each operation takes."""
-STUCK = "Infrastructure"
-"""The kind whose deletion fails until it is forced."""
+STUCK = "ControlPlane"
+"""The kind that fails with revoked credentials when a deletion deploys it once more."""
+SCALE = 1 / 60
+"""Of gardenlet's thresholds for errors."""
 _SECRET: Raw = {"secretRef": {"name": "cloudprovider"}}
 _REGION: Raw = {"region": "eu-1", **_SECRET}
 _SPECS: dict[str, Raw] = {
@@ -47,20 +49,21 @@ _SPECS: dict[str, Raw] = {
     "OperatingSystemConfig": {"purpose": "provision"},
     "Worker": {**_REGION, "pools": []},
 }
+_META: dict[str, Raw] = {"DNSRecord": {"annotations": {"dns.gardener.cloud/ip-stack": "ipv4"}}}
 
 
 class Slow(Script):
-    """An extension that takes a moment; its deletion fails for shoots in `stuck`."""
+    """An extension that takes a moment; it reconciles no shoot in `revoked`."""
 
-    def __init__(self, of: type[Object], stuck: Collection[str]) -> None:
+    def __init__(self, of: type[Object], revoked: Collection[str]) -> None:
         super().__init__(of)
-        self.stuck = stuck
+        self.revoked = revoked
         if of is Extension:
             self.finalizer = "extensions.gardener.cloud/slow"
 
     def _run(self, operation: str, ctx: Any, obj: Any, cluster: Any) -> Any:
         time.sleep(MOMENT)
-        if operation == "delete" and obj.metadata.namespace in self.stuck:
+        if operation == "reconcile" and obj.metadata.namespace in self.revoked:
             raise ActuatorError("the credentials are revoked")
         if operation == "reconcile" and obj.KIND.name == "Infrastructure":
             obj.status.provider_status = {"kind": "InfrastructureStatus"}
@@ -75,15 +78,16 @@ class Played:
     kinds: Sequence[type[Object]]
     garden: type[Garden] = Garden
     flow: type[Flow] = Flow
+    revoked: set[str] = attrs.field(factory=set)
+    """The shoots whose credentials are revoked."""
 
     def record(self, *flows: str) -> Recording:
         """Play the flows, each for a shoot of its own, and reduce what they wrote."""
         shoots = {name: _shoot() for name in flows if name != CREATE} or {CREATE: _shoot()}
-        stuck = {shoot.technical_id for name, shoot in shoots.items() if name == FORCE}
         log = Log()
         resources = [*(resource_of(cls.KIND) for cls in self.kinds), CLUSTERS, NAMESPACES]
         with (
-            self._managers(shoots.values(), stuck),
+            self._managers(shoots.values()),
             watched(self.admin, resources, log),
             ThreadPoolExecutor() as pool,
         ):
@@ -93,24 +97,20 @@ class Played:
         return Recording("", {name: runs.protocols()[name] for name in flows}, thresholds)
 
     def _play(self, name: str, shoot: Shoot) -> None:
-        garden = self.garden(self.admin)
-        flow = self.flow(garden, shoot, [cls.KIND for cls in self.kinds], patience=PATIENCE)
-        flow.create([_manifest(cls, shoot) for cls in self.kinds])
+        kinds = [cls.KIND for cls in self.kinds]
+        manifests = [_manifest(cls, shoot) for cls in self.kinds]
+        flow = self.flow(self.garden(self.admin), shoot, kinds, patience=PATIENCE, scale=SCALE)
+        flow.create(manifests)
         if name == REMOVE:
-            flow.delete()
+            flow.delete(manifests)
         if name == FORCE:
-            self._delete_until_error(garden, shoot)
+            self.revoked.add(shoot.technical_id)
+            with pytest.raises(ActuatorError, match=f"{STUCK} .*revoked"):
+                flow.delete(manifests)
             flow.force_delete()
 
-    def _delete_until_error(self, garden: Garden, shoot: Shoot) -> None:
-        kinds = [cls.KIND for cls in self.kinds]
-        with pytest.raises(ActuatorError, match=STUCK):
-            self.flow(garden, shoot, kinds, patience=4 * MOMENT).delete()
-        (kind,) = (kind for kind in kinds if kind.name == STUCK)
-        eventually(lambda: all(map(error_of, garden.objects(kind, shoot))))
-
     @contextmanager
-    def _managers(self, shoots: Collection[Shoot], stuck: Collection[str]) -> Iterator[None]:
+    def _managers(self, shoots: Collection[Shoot]) -> Iterator[None]:
         options = Options(
             kubeconfig=self.kubeconfig,
             metrics_bind_address="0",
@@ -120,8 +120,8 @@ class Played:
         manager = Manager(options)
         for cls in self.kinds:
             namespaces = [shoot.technical_id for shoot in shoots]
-            fails = stuck if cls.KIND.name == STUCK else ()
-            manager.add(Slow(cls, fails), type="slow", namespaces=namespaces)
+            revoked = self.revoked if cls.KIND.name == STUCK else ()
+            manager.add(Slow(cls, revoked), type="slow", namespaces=namespaces)
         manager.start()
         try:
             assert manager.wait_synced(PATIENCE)
@@ -146,6 +146,6 @@ def _manifest(cls: type[Object], shoot: Shoot) -> Raw:
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
-        "metadata": {"name": "a", "namespace": shoot.technical_id},
+        "metadata": {"name": "a", "namespace": shoot.technical_id, **_META.get(kind.name, {})},
         "spec": {"type": "slow", **_SPECS.get(kind.name, {})},
     }
