@@ -7,12 +7,18 @@ and a recording would take this order for a wait.
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import attrs
 
 from actuator.interface import Actuator
 from extensions.aws import extension as aws_sample
+from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.local import extension as local_sample
+from extensions.local.rehearsal import LocalRehearsal
 from generic.manager.manager import Manager
+from generic.testing.shootpart import ShootPart
 
 _MOST_SECONDS = 8.0
 _OPERATIONS = ("reconcile", "delete", "force_delete")
@@ -51,11 +57,24 @@ def _delayed(act: Callable[..., Any]) -> Any:
     return delayed
 
 
-def aws(manager: Manager) -> None:
-    """The AWS sample."""
-    aws_sample(_Slow(manager))  # type: ignore[arg-type]
+def both(manager: Manager) -> None:
+    """Add both samples."""
+    slow: Any = _Slow(manager)
+    aws_sample(slow)
+    local_sample(slow)
 
 
-def local(manager: Manager) -> None:
-    """The local sample."""
-    local_sample(_Slow(manager))  # type: ignore[arg-type]
+class SlowAws(AwsFullRehearsal):
+    """The AWS sample and the local one, as one extension."""
+
+    def start(self, directory: Path) -> None:
+        """Start the simulator, and an empty folder for the local sample."""
+        super().start(directory)
+        self._local = LocalRehearsal()
+        self._local.start(directory)
+
+    def shoot_part(self, image: str) -> ShootPart:
+        """See Rehearsal."""
+        part = super().shoot_part(image)
+        environ = {**part.environ, **self._local.shoot_part(image).environ}
+        return attrs.evolve(part, extension=f"{__name__}:both", environ=environ)
