@@ -28,7 +28,7 @@ from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import LandscapeRun
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.landscape.memory import gib, resident
+from generic.testing.landscape.memory import descendants, gib, resident
 from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world, rehearsal_of
 
 AT_ONCE = 4
@@ -92,16 +92,6 @@ def sockets_of(pid: int) -> Iterator[str]:
             target = str(link.readlink())
             if target.startswith("socket:["):
                 yield target.removeprefix("socket:[").removesuffix("]")
-
-
-def descendants(pid: int) -> set[int]:
-    """The processes below a process."""
-    found: set[int] = set()
-    for thread in (PROC / str(pid) / "task").glob("*/children"):
-        with suppress(OSError):  # it has ended
-            direct = {int(one) for one in thread.read_text().split()}
-            found = found.union(direct, *map(descendants, direct))
-    return found
 
 
 def is_open(port: int) -> bool:

@@ -67,7 +67,7 @@ def test_a_mistake_is_reported_before_anything_is_built(words, status, said):
 
 def test_the_needed_memory_is_named_before_anything_is_built(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2.0)
-    with pytest.raises(EnvtestError, match=r"needs 3\.7 GiB of free memory, this machine has 2\.0"):
+    with pytest.raises(EnvtestError, match=r"needs 4\.5 GiB of free memory, this machine has 2\.0"):
         memory.require_memory(1)
     monkeypatch.setattr(memory, "available", lambda: None)
     memory.require_memory(1)
