@@ -25,7 +25,7 @@ import attrs
 
 from generic.library.programs.processes import Processes
 from generic.testing.drill.landscape.rules import judge
-from generic.testing.drill.landscape.run import LandscapeRun
+from generic.testing.drill.landscape.run import LandscapeRun, scenarios_of
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.landscape.memory import descendants, gib, resident
@@ -114,13 +114,12 @@ def play(
     """Play one round, and return the problems."""
     rehearsal = world.rehearsal
     assert rehearsal is not None, "name a rehearsal, which has an outside world to break"
-    scenarios = [*dict.fromkeys(name for part in rehearsal.parts for name in part.scenarios)]
+    scenarios = [*scenarios_of(rehearsal)]
     scenario = scenarios[number % len(scenarios)]
     settings = attrs.evolve(Settings(), scenario=scenario, shoots=shoots)
     run = LandscapeRun(settings, rehearsal, world, printer, f"r{number}x")
     with killing(run, world.landscape.processes, chance):
         run.rehearse()
-    rehearsal.mend_outside()
     took = [one.took for one in run.evidence.shoots if one.took is not None]
     slowest = f"{max(took):.0f} s" if took else "none"
     memory = gib(resident(os.getpid()))

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness import eventually
 
 from generic.library.programs.daemons import State
 
@@ -94,7 +95,7 @@ def test_a_rehearsal_by_hand_gets_stuck_and_is_forced(shell):
     shell.run(down)
 
 
-def test_what_a_killed_landscape_left_is_noticed_and_a_second_one_starts(shell, wait_until):
+def test_what_a_killed_landscape_left_is_noticed_and_a_second_one_starts(shell):
     (shell.folder / "mine.py").write_text(tutorial()[0])
     shell.run(UP)
     found = json.loads(shell.run("actuator landscape status -o json").stdout)
@@ -103,7 +104,7 @@ def test_what_a_killed_landscape_left_is_noticed_and_a_second_one_starts(shell, 
     assert "run `actuator landscape down --name=tutorial`, or use --name" in other
     state = State(Path(found["garden"]["kubeconfig"]).parent)
     os.kill(state.pid(), 9)
-    wait_until(lambda: not Path(found["logs"]).exists(), 60)
+    eventually(lambda: not Path(found["logs"]).exists())
     said = shell.run("actuator landscape status", status=1).stderr
     assert "is not running; run `actuator landscape up --name=tutorial`" in said
     assert "landscape 'tutorial': Gardener" in shell.run(UP).stdout

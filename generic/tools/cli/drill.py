@@ -140,13 +140,14 @@ def _drill_landscape(
     output: Path,
 ) -> None:
     from generic.testing.drill.course import run_landscape  # needs jinja2
+    from generic.testing.drill.landscape.run import scenarios_of
     from generic.testing.landscape.memory import require_memory
     from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world
     from generic.tools.cli.terminal import Terminal, show
 
     references = references or DEFAULTS
     rehearsal = load_rehearsals(references)
-    known = rehearsal.all_scenarios
+    known = scenarios_of(rehearsal)
     usual = _USUAL if _USUAL in known else next(iter(known), "")
     if (chosen := scenario or usual) not in known:
         raise click.UsageError(f"no scenario {chosen!r}; the rehearsals have {', '.join(known)}")

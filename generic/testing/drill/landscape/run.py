@@ -16,6 +16,12 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.judge import check_tags
 from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
+from generic.testing.drill.landscape.extensionsdown import (
+    SCENARIO,
+    TEXT,
+    start_extensions,
+    stop_extensions,
+)
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.names import Names
 from generic.testing.drill.observe import Observer, read_records, read_strips
@@ -45,6 +51,11 @@ def shoot_of(obj: Raw) -> str:
     return found if found.startswith(_PREFIX) else ""
 
 
+def scenarios_of(rehearsal: CombinedRehearsal) -> dict[str, str]:
+    """Return the scenarios of a drill in a landscape, with their descriptions."""
+    return {**rehearsal.all_scenarios, SCENARIO: TEXT}
+
+
 class LandscapeRun:
     """The steps of one drill, and their common state."""
 
@@ -67,7 +78,7 @@ class LandscapeRun:
         self._owners = {name: world.owner(name) for name in names}
         self._baseline: list[ExternalResource] = []
         self.evidence = LandscapeEvidence(
-            **settings.facts(Names(), rehearsal, rehearsal.all_scenarios[settings.scenario]),
+            **settings.facts(Names(), rehearsal, scenarios_of(rehearsal)[settings.scenario]),
             gardener=gardener_version(),
             finalizers={kind.name: kind.finalizer for kind in kinds},
             shoots=list(self._stories.values()),
@@ -82,6 +93,7 @@ class LandscapeRun:
                 self._get_stuck()
                 self._force()
             self._take_stock()
+        self._repair()  # the next drill in this landscape begins with a working world
 
     def _create(self) -> bool:
         """Create the Shoots; return whether all became ready."""
@@ -97,7 +109,10 @@ class LandscapeRun:
     def _get_stuck(self) -> None:
         """Break the outside world and delete the Shoots, as their owner."""
         parallel(list(self._owners), self._ask)  # refused: they are not being deleted
-        self._rehearsal.break_where_known(self._settings.scenario)
+        if self._settings.scenario == SCENARIO:
+            stop_extensions(self._seed)
+        else:
+            self._rehearsal.break_where_known(self._settings.scenario)
         self._say(self.evidence.scenario_text)
         for name, owner in self._owners.items():
             self._stories[name].deleted = self._observer.now()
@@ -107,12 +122,19 @@ class LandscapeRun:
         """Ask for the force deletion until it is accepted; then wait until all Shoots are gone."""
         if not self._wait("forced", STUCK_SECONDS, self._is_forced):
             left = [story.name for story in self._stories.values() if not _is_over(story)]
-            self._rehearsal.mend_outside()
-            text = f"The outside world was repaired: {', '.join(left)} had no code for a force"
+            self._repair()
+            what = "The extensions" if self._settings.scenario == SCENARIO else "The outside world"
+            text = f"{what} had to be repaired: {', '.join(left)} had no code for a force"
             self.evidence.repairs.append(text)
             self._say(text)
             self._wait("forced", STUCK_SECONDS, self._is_forced)
         self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
+
+    def _repair(self) -> None:
+        if self._settings.scenario == SCENARIO:
+            start_extensions(self._seed)
+        else:
+            self._rehearsal.mend_outside()
 
     def _is_forced(self, story: ShootStory) -> bool:
         """Ask for the force deletion of a Shoot, unless it is accepted already."""

@@ -1,0 +1,36 @@
+"""The scenario extensions-down: no program of an extension runs in the seed.
+
+gardener-resource-manager would start them again, so it ignores their ManagedResources meanwhile
+(Gardener documentation, "gardener-resource-manager", ignoring a ManagedResource).
+"""
+
+from actuator.interface import Client, Resource
+from actuator.meta import Raw
+from generic.library.managedresources import MANAGED_RESOURCES
+from generic.testing.landscape.gardenobjects import GARDEN
+
+SCENARIO = "extensions-down"
+TEXT = "The programs of all extensions are stopped: no operation begins."
+_DEPLOYMENTS = Resource("apps/v1", "deployments")
+_PREFIX = "extension-"
+"""How gardenlet names the namespace of a ControllerInstallation and its ManagedResource."""
+_IGNORE = "resources.gardener.cloud/ignore"
+
+
+def stop_extensions(seed: Client) -> None:
+    """Stop the programs of all extensions, and keep them stopped. Raises ApiError."""
+    _set(seed, ignore="true", replicas=0)
+
+
+def start_extensions(seed: Client) -> None:
+    """Start them again. Raises ApiError."""
+    _set(seed, ignore=None, replicas=1)
+
+
+def _set(seed: Client, *, ignore: str | None, replicas: int) -> None:
+    for deployment in seed.list(_DEPLOYMENTS):
+        name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
+        if namespace.startswith(_PREFIX):
+            managed: Raw = {"metadata": {"annotations": {_IGNORE: ignore}}}
+            seed.patch(MANAGED_RESOURCES, namespace.removeprefix(_PREFIX), GARDEN, managed)
+            seed.patch(_DEPLOYMENTS, name, namespace, {"spec": {"replicas": replicas}})
