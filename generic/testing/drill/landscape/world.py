@@ -4,26 +4,32 @@ Simulated are the controllers whose finalizers are on seed objects of an extensi
 cloud's load balancer controller. Not here: the charts of the extensions, and the landscape itself.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from attrs import frozen
 
 from actuator.errors import ActuatorError, ApiError
-from actuator.interface import Client
+from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.library.machines import MACHINES
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.library.programs.cache import Progress
 from generic.testing.drill.seeds import other_owners
+from generic.testing.landscape.gardenobjects import CORE
 from generic.testing.landscape.landscape import Landscape, LandscapeExtension, running_landscape
 from generic.testing.landscape.offers import Offer
 from generic.testing.landscape.seed import SEEDS
 from generic.testing.landscape.users import ShootOwner, first_task
-from generic.testing.polling import polling, wait_while
+from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import install_crds
 
+_POLL_SECONDS = 0.5
+INSTALLATIONS = Resource(CORE, "controllerinstallations", namespaced=False)
+INSTALLATION_SECONDS = 90.0
+"""Maximum time for which the same problem may keep an extension from being installed."""
 SEED_SECONDS = 600.0
 """Maximum time for a Seed to be reconciled, on a busy machine."""
 _OF_GARDENER = ("gardener.cloud", "sapcloud.io")
@@ -90,22 +96,36 @@ def _simulate(stack: ExitStack, client: Client, rehearsal: CombinedRehearsal) ->
 
 
 def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> None:
-    """Wait until gardenlet has reconciled the Seed. Raises ActuatorError."""
-    said = ""
+    """Wait until gardenlet has reconciled the Seed.
 
-    def unready() -> list[Raw]:
-        nonlocal said
-        try:
-            status = garden.get(SEEDS, name).get("status") or {}
-        except ApiError:
-            return [{}]
-        operation = status.get("lastOperation") or {}
-        text = first_task(str(operation.get("description", "")))
+    Raises ActuatorError if that takes too long, or if an extension cannot be installed.
+    """
+    said, problem = "", ""
+    deadline, since = time.monotonic() + SEED_SECONDS, time.monotonic()
+    while True:
+        operation: Raw = {}
+        with suppress(ApiError):  # it is registered soon
+            operation = (garden.get(SEEDS, name).get("status") or {}).get("lastOperation") or {}
+            found = installation_problem(garden.list(INSTALLATIONS))
+            problem, since = found, since if found == problem else time.monotonic()
+        text = first_task(str(operation.get("description") or "gardenlet has not begun"))
         if text != said:
             said = text
             progress(f"seed {name}: {operation.get('progress', 0)} % {text}")
-        return [] if operation.get("state") == "Succeeded" else [operation]
+        if operation.get("state") == "Succeeded":
+            return
+        if problem and time.monotonic() - since > INSTALLATION_SECONDS:
+            raise ActuatorError(f"an extension cannot be installed: {problem}")
+        if time.monotonic() > deadline:
+            raise ActuatorError(f"Seed {name} is not ready after {SEED_SECONDS:.0f} s: {text}")
+        time.sleep(_POLL_SECONDS)
 
-    if left := wait_while(unready, SEED_SECONDS, every=0.5):
-        why = left[0].get("description") or "gardenlet has not begun"
-        raise ActuatorError(f"Seed {name} is not ready after {SEED_SECONDS:.0f} s: {why}")
+
+def installation_problem(installations: Sequence[Raw]) -> str:
+    """Return why the first of these ControllerInstallations is not installed, or ""."""
+    for installation in installations:
+        for condition in (installation.get("status") or {}).get("conditions") or ():
+            if condition["type"] in ("Valid", "Installed") and condition["status"] == "False":
+                name = installation["spec"]["registrationRef"]["name"]
+                return f"{name}: {condition.get('message', '')}"
+    return ""

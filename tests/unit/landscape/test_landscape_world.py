@@ -1,0 +1,81 @@
+"""A landscape whose extensions cannot be installed ends with the reason, and does not wait."""
+
+import pytest
+
+from actuator.errors import ActuatorError, NotFound
+from generic.testing.drill.landscape import world
+from generic.testing.drill.landscape.world import SEEDS, await_seed, installation_problem
+
+
+def installation(**conditions):
+    found = [
+        {"type": type, "status": status, "message": "why"} for type, status in conditions.items()
+    ]
+    spec = {"registrationRef": {"name": "extension-mine"}}
+    return {"spec": spec, "status": {"conditions": found}}
+
+
+def seed(state, description="A, B"):
+    return {"status": {"lastOperation": {"state": state, "description": description}}}
+
+
+class Garden:
+    """Has a Seed whose state changes with each look, and these ControllerInstallations."""
+
+    def __init__(self, *seeds, installations=()):
+        self.seeds, self.installations = list(seeds), installations
+
+    def get(self, resource, _name):
+        assert resource == SEEDS
+        found = self.seeds.pop(0) if len(self.seeds) > 1 else self.seeds[0]
+        if found is None:
+            raise NotFound(404, "not yet")
+        return found
+
+    def list(self, _resource):
+        return list(self.installations)
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch):
+    monkeypatch.setattr(world, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(world, "INSTALLATION_SECONDS", 0.05)
+    monkeypatch.setattr(world, "SEED_SECONDS", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ([], ""),
+        ([{"spec": {}}], ""),
+        ([installation(Valid="True", Installed="True", Healthy="False")], ""),
+        ([installation(Valid="True", Installed="Unknown")], ""),
+        ([installation(Installed="True"), installation(Installed="False")], "extension-mine: why"),
+        ([installation(Valid="False")], "extension-mine: why"),
+    ],
+)
+def test_only_what_keeps_an_extension_from_being_installed_is_a_problem(found, problem):
+    assert installation_problem(found) == problem
+
+
+def test_the_progress_of_a_seed_is_reported_until_it_is_ready():
+    said = []
+    await_seed(
+        Garden(None, seed("Processing"), seed("Processing"), seed("Succeeded")), "s", said.append
+    )
+    assert said == ["seed s: 0 % gardenlet has not begun", "seed s: 0 % A and 1 more"]
+
+
+@pytest.mark.parametrize(
+    ("installations", "why"),
+    [
+        (
+            [installation(Installed="False")],
+            "an extension cannot be installed: extension-mine: why",
+        ),
+        ([], "Seed s is not ready after 0 s: A and 1 more"),
+    ],
+)
+def test_a_seed_that_does_not_get_ready_is_an_error_with_the_reason(installations, why):
+    with pytest.raises(ActuatorError, match=why):
+        await_seed(Garden(seed("Processing"), installations=installations), "s", print)
