@@ -154,6 +154,15 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "Run._delete_one": (1, NO_CLOCK),
         "Run._force": (1, NO_CLOCK),
     },
+    "generic/testing/drill/landscape/run.py": {
+        # Seconds since the drill began.
+        "LandscapeRun._create": (1, NO_CLOCK),
+        "LandscapeRun._get_stuck": (1, NO_CLOCK),
+        "LandscapeRun._ask": (1, NO_CLOCK),
+        "LandscapeRun._see": (1, NO_CLOCK),
+        "LandscapeRun._note": (1, NO_CLOCK),
+        "LandscapeRun._say": (1, NO_CLOCK),
+    },
     "generic/testing/drill/settings.py": {"Settings.facts": (1, SHOWN)},
     "generic/testing/drill/webhooksdown.py": {
         "WebhooksDown._fail": (1, TESTING),
@@ -173,6 +182,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
     },
     "generic/testing/landscape/nodes.py": {
         "ShootNodes._serve": (1, TESTING),
+        "ShootNodes._renew_lease": (1, TESTING),
         "ShootNodes._serve_pods": (1, TESTING),
     },
     "generic/testing/landscape/operators.py": {

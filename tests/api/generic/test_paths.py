@@ -60,17 +60,17 @@ def groups(text):
 
 CREATE = """
     reconcile: BackupBucket
-    reconcile: BackupEntry DNSRecord Infrastructure
+    reconcile: BackupEntry Infrastructure
+    reconcile: DNSRecord
     reconcile: ContainerRuntime ControlPlane Extension
-    reconcile: OperatingSystemConfig
-    reconcile: Network
+    reconcile: Network OperatingSystemConfig
     reconcile: Worker
     reconcile: Bastion SelfHostedShootExposure
 """
-AGAIN = CREATE.replace(" DNSRecord Infrastructure", "")
+AGAIN = CREATE.replace(" Infrastructure", "").replace("    reconcile: DNSRecord\n", "")
 """Infrastructures and DNSRecords are asked again only where they are not ready."""
 WAKE = CREATE.replace(" Infrastructure", "")
-BROKEN = "\n".join(AGAIN.splitlines()[:6])
+BROKEN = "\n".join(AGAIN.splitlines()[:5])
 """The same up to a Network that fails."""
 HIBERNATE = f"""
     {AGAIN}
@@ -148,10 +148,10 @@ RESTORE = "\n" + "".join(
     map(
         restored,
         [
-            "BackupEntry DNSRecord Infrastructure",
+            "BackupEntry Infrastructure",
+            "DNSRecord",
             "ContainerRuntime ControlPlane Extension",
-            "OperatingSystemConfig",
-            "Network",
+            "Network OperatingSystemConfig",
         ],
     )
 )

@@ -9,9 +9,10 @@ from generic.kube.clock import SystemClock
 from generic.kube.clusters import NAMESPACES
 from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS, MACHINES
+from generic.manager.leaderelection import LEASES
 from generic.testing.envtest import Environment
 from generic.testing.landscape.caches import PODS
-from generic.testing.landscape.nodes import NODES, ShootNodes
+from generic.testing.landscape.nodes import NODES, ShootNodes, is_ready
 from generic.testing.landscape.operators import ADDRESS, Operators
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds
@@ -71,7 +72,8 @@ def test_a_machine_has_a_node_that_goes_with_it_and_runs_pods(client, nodes):
     machine(client, "m1")
     node = eventually(lambda: client.get(NODES, "m1"))
     assert node["metadata"]["annotations"] == {"checksum/cloud-config-data": "abc", "pool": "hash"}
-    eventually(lambda: client.get(NODES, "m1")["status"]["conditions"][-1]["status"] == "True")
+    eventually(lambda: is_ready(client.get(NODES, "m1")))
+    assert eventually(lambda: client.get(LEASES, "m1", "kube-node-lease"))["spec"]["renewTime"]
     eventually(lambda: client.get(MACHINES, "m1", SEED)["metadata"]["labels"]["node"] == "m1")
     eventually(lambda: phase(client, "early") == "Running")
 
