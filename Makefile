@@ -39,7 +39,7 @@ test-landscape: $(STAMP) ## run the tests on a real Gardener, alone on the machi
 
 soak-landscape: $(STAMP) ## 20 force deletions on one real Gardener, over the scenarios; ARGS="--deletions 4"
 	@$(BIN)/python -m hack.prepare landscape
-	@$(BIN)/python -m tests.landscape.soak $(ARGS)
+	@$(BIN)/python -m tests.soak_landscape $(ARGS)
 
 record-gardenlet: $(STAMP) ## record the real gardenlet, with which tests compare the simulated one
 	@$(BIN)/python -m hack.prepare landscape

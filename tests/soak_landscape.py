@@ -1,6 +1,6 @@
 """Many force deletions on one landscape, over the scenarios, with a manager killed in each.
 
-    python -m tests.landscape.soak --deletions 20 --seed 7
+    python -m tests.soak_landscape --deletions 20 --seed 7
 
 Shoots are created in rounds, each with the next scenario of the rehearsals. In each round a manager
 is killed for every Shoot, at a random moment between its deletion and its end. The rules of a drill
