@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from contextlib import contextmanager
 
+import pytest
+from harness import eventually
+
+from actuator import Resource
 from hack.gardenlet.comparison import differences, of_thresholds, unexplained, version_problem
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
 from hack.gardenlet.reduction import runs_of
-from hack.gardenlet.watching import Version
+from hack.gardenlet.watching import Log, Version, watched
 from hack.gardenlet.writes import write_between
 
 SHOOT = "shoot--a--b"
@@ -33,6 +38,30 @@ def cluster(operation="Create", state="Processing", annotations=None, **meta):
     status = {"lastOperation": {"type": operation, "state": state}}
     shoot = {"metadata": {"annotations": annotations or {}, **meta}, "spec": {}, "status": status}
     return {"kind": "Cluster", "metadata": {"name": SHOOT}, "spec": {"shoot": shoot}}
+
+
+class OneStream:
+    """Answers each watch with the same lines."""
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def pages(self, _resource):
+        yield [], "1"
+
+    @contextmanager
+    def stream(self, _path, _query, *, read_timeout):
+        yield iter(self.lines)
+
+
+def test_an_object_that_cannot_be_decoded_does_not_end_a_watch():
+    """Tests share the cluster with attacks."""
+    deep = b'{"type": "ADDED", "object": {"spec": %s}}' % (b'{"a":' * 9000 + b"1" + b"}" * 9000)
+    seen = json.dumps({"type": "ADDED", "object": obj(resourceVersion="7")}).encode()
+    log = Log()
+    with watched(OneStream(deep, seen), [Resource("v1", "configmaps")], log):
+        eventually(log.versions)
+    assert {version.number for version in log.versions()} == {7}
 
 
 @pytest.mark.parametrize(
