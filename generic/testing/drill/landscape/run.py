@@ -145,12 +145,10 @@ class LandscapeRun:
     def _ask(self, name: str) -> None:
         """Ask gardener-apiserver for the force deletion, and note a new answer."""
         story, owner = self._stories[name], self._owners[name]
-        view = owner.look()
-        if view is None:
-            return
         refusal = owner.force()
-        codes = ", ".join(view.codes) or "no code"
-        doing = f"{view.operation} {view.state}, {codes}"
+        view = owner.look()  # afterwards: gardenlet may have written the code in between
+        codes = ", ".join(view.codes if view else story.codes) or "no code"
+        doing = f"{view.operation} {view.state}, {codes}" if view else "gone"
         now = self._observer.now()
         if not story.answers or story.answers[-1].refusal != refusal:
             story.answers.append(Answer(at=now, while_=doing, refusal=refusal))
