@@ -13,14 +13,14 @@ from typing import Any
 from harness import eventually
 
 from actuator.errors import NotFound
-from actuator.interface import Resource
+from actuator.interface import CONFIG_MAPS, SECRETS, Resource
 from actuator.meta import Raw
 from generic.controller.workqueue import Backoff
 from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import NAMESPACES
 from generic.library.programs.processes import Processes
 from generic.testing.envtest import find_binaries
-from generic.testing.landscape.caches import CONFIG_MAPS, PODS, SECRETS, SERVICES
+from generic.testing.landscape.caches import PODS, SERVICES
 from generic.testing.landscape.clusters import SEED, landscape_cluster
 from generic.testing.landscape.containers import Container, Image, Launch
 from generic.testing.landscape.images import landscape_images

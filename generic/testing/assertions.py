@@ -28,7 +28,7 @@ def assert_rehearsal(
     Raises ConfigurationError for an unknown scenario, ActuatorError if the drill could not run.
     """
     combined = CombinedRehearsal([rehearsal()])
-    scenario = scenario or default_scenario(combined)
+    scenario = scenario or default_scenario(combined.scenarios)
     if problem := refusal(combined, scenario):
         raise ConfigurationError(problem)
     folder = output or Path(tempfile.mkdtemp(prefix="drill-"))

@@ -11,9 +11,9 @@ import pytest
 from harness import BINDINGS, eventually
 from pods_as_processes import Namespace, Seed
 
-from actuator.interface import resource_of
+from actuator.interface import CONFIG_MAPS, resource_of
 from generic.library.managedresources import ManagedResource
-from generic.testing.landscape.caches import CONFIG_MAPS, PODS
+from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.images import landscape_images
 from generic.testing.landscape.programs import find_gardener
 from generic.testing.seed import install_crds

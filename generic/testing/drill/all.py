@@ -3,7 +3,7 @@
 Not here: the execution of a round (`run`) or of a migration (`migration.run`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import attrs
@@ -89,9 +89,9 @@ def unsupported(rehearsal: CombinedRehearsal) -> dict[str, str]:
     return found
 
 
-def default_scenario(rehearsal: CombinedRehearsal) -> str:
-    """Return the usual scenario if the rehearsal has it, else its first."""
-    usual, known = "credentials-revoked", rehearsal.scenarios
+def default_scenario(known: Collection[str]) -> str:
+    """Return the usual one of these scenarios, else the first, or "" without any."""
+    usual = "credentials-revoked"
     return usual if usual in known else next(iter(known), "")
 
 

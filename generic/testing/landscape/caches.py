@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 from actuator.codec import read_json
-from actuator.interface import Resource
+from actuator.interface import SECRETS, Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient
 from generic.kube.headers import Event, Header, Request, header
@@ -18,8 +18,6 @@ from generic.testing.landscape.pods import Data
 
 PODS = Resource("v1", "pods")
 SERVICES = Resource("v1", "services")
-SECRETS = Resource("v1", "secrets")
-CONFIG_MAPS = Resource("v1", "configmaps")
 
 
 class Cache:

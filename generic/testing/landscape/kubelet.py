@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from actuator.errors import ApiError, Conflict, NotFound
-from actuator.interface import Clock
+from actuator.interface import CONFIG_MAPS, SECRETS, Clock
 from actuator.meta import Raw
 from generic.controller.controller import Again, Controller, Done, Failed, Result
 from generic.controller.metrics import Metrics
@@ -33,7 +33,7 @@ from generic.kube.headers import Event, Header, Request
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
 from generic.testing.envtest.access import Access
-from generic.testing.landscape.caches import CONFIG_MAPS, PODS, SECRETS, Cache
+from generic.testing.landscape.caches import PODS, Cache
 from generic.testing.landscape.containers import Image
 from generic.testing.landscape.podruns import Claims, Means, PodRuns
 from generic.testing.landscape.pods import Data, has_ended, is_deleting, status

@@ -16,12 +16,12 @@ from math import inf
 from attrs import field, frozen
 
 from actuator.errors import Conflict, NotFound
-from actuator.interface import Client, Clock, Resource
+from actuator.interface import SECRETS, Client, Clock, Resource
 from actuator.meta import Raw, format_time
 from generic.kube.client import HttpClient
 from generic.library.machines import MACHINES
 from generic.manager.leaderelection import LEASES, micro_time
-from generic.testing.landscape.caches import PODS, SECRETS
+from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.pods import ContainerState, has_ended, status
 from generic.testing.landscape.podwrites import bind, delete_now
 

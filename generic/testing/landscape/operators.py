@@ -16,10 +16,10 @@ from contextlib import suppress
 from actuator.errors import Invalid, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
+from generic.controller.predicates import OPERATION
 
 ADDRESS = "192.0.2.10"
 """The address of every load balancer (RFC 5737)."""
-_OPERATION = "gardener.cloud/operation"
 _REASON = "Simulated"
 _ETCD_CONDITIONS = ("Ready", "AllMembersReady", "AllMembersUpdated", "BackupReady")
 _MONITORING = "monitoring.coreos.com/v1"
@@ -110,8 +110,8 @@ class Operators:
         wanted = status(obj, format_time(self._clock.now()))
         if wanted is not None:
             self._client.patch(*where, {"status": wanted}, subresource="status")
-        if resource.group and _OPERATION in (meta.get("annotations") or {}):
-            self._client.patch(*where, {"metadata": {"annotations": {_OPERATION: None}}})
+        if resource.group and OPERATION in (meta.get("annotations") or {}):
+            self._client.patch(*where, {"metadata": {"annotations": {OPERATION: None}}})
 
 
 def _conditions(now: str, types: tuple[str, ...], **more: object) -> list[Raw]:

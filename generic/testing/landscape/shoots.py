@@ -15,7 +15,7 @@ from typing import Self
 from attrs import define, field, frozen
 
 from actuator.errors import ApiError
-from actuator.interface import Client, Clock
+from actuator.interface import SECRETS, Client, Clock
 from actuator.meta import Raw
 from generic.kube.certificates import KeyPair
 from generic.kube.client import HttpClient, connect
@@ -23,7 +23,6 @@ from generic.kube.clusters import NAMESPACES
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import HOST
-from generic.testing.landscape.caches import SECRETS
 from generic.testing.landscape.kubeletport import KubeletPort
 from generic.testing.landscape.nodes import ShootNodes
 from generic.testing.landscape.router import Router

@@ -92,12 +92,7 @@ def simulated(kind: str) -> Actuator[Any]:
     return actuators[kind]
 
 
-def add(manager: generic.Manager, types: Mapping[str, str]) -> None:
-    """Add simulated actuators of these kinds to a manager."""
-    for kind, type in types.items():
-        manager.add(simulated(kind), type=type)
-
-
 def extension(manager: generic.Manager) -> None:
     """Add simulated actuators of the kinds that the environment names."""
-    add(manager, json.loads(os.environ[VARIABLE]))
+    for kind, type in json.loads(os.environ[VARIABLE]).items():
+        manager.add(simulated(kind), type=type)

@@ -10,16 +10,16 @@ from contextlib import suppress
 
 from attrs import frozen
 
+from actuator.cluster import FORCE_DELETION
 from actuator.errors import Forbidden, Invalid, NotFound, Unavailable
 from actuator.interface import Client
 from actuator.meta import Raw
+from generic.controller.predicates import OPERATION
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.landscape.garden import SHOOTS
 from generic.testing.landscape.offers import NAMESPACE
 from generic.testing.polling import wait_while
 
-CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
-FORCED = {"confirmation.gardener.cloud/force-deletion": "true"}
-OPERATION = "gardener.cloud/operation"
 AWAY_SECONDS = 30.0
 _POLL_SECONDS = 0.5
 _CHECK_SECONDS = 120.0
@@ -100,7 +100,7 @@ class ShootOwner:
 
     def delete(self) -> None:
         """Confirm the deletion, and delete the Shoot. Raises ApiError."""
-        self._annotate(CONFIRMED)
+        self._annotate({CONFIRM_DELETION: "true"})
         self.client.delete(SHOOTS, self.name, self.namespace)
 
     def force(self) -> str:
@@ -110,7 +110,7 @@ class ShootOwner:
         user is responsible. Raises ApiError.
         """
         try:
-            self._annotate(FORCED)
+            self._annotate({FORCE_DELETION: "true"})
         except Invalid as error:
             return error.message
         return ""

@@ -38,7 +38,6 @@ from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
 
-_USUAL = "credentials-revoked"
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 
@@ -109,7 +108,7 @@ def drill(
             "--all selects scenarios and faults itself; remove the other options"
         )
     rehearsal = load_rehearsals(rehearsals)
-    scenario = scenario or default_scenario(rehearsal)
+    scenario = scenario or default_scenario(rehearsal.scenarios)
     if not everything and (problem := refusal(rehearsal, scenario, path)):
         raise click.UsageError(problem)
     settings = Settings(
@@ -148,8 +147,7 @@ def _drill_landscape(
     references = references or DEFAULTS
     rehearsal = load_rehearsals(references)
     known = scenarios_of(rehearsal)
-    usual = _USUAL if _USUAL in known else next(iter(known), "")
-    if (chosen := scenario or usual) not in known:
+    if (chosen := scenario or default_scenario(known)) not in known:
         raise click.UsageError(f"no scenario {chosen!r}; the rehearsals have {', '.join(known)}")
     require_memory(1, shoots)
     _configure_logs(level)

@@ -27,6 +27,7 @@ from actuator.meta import (
 )
 from generic.controller.predicates import OPERATION
 from generic.kube.headers import header, request_of
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.tools.explain.facts import Deleting, Explanation, Forcing, Orphaned, Overview
 from generic.tools.explain.standing import (
     codes_of_shoot,
@@ -43,7 +44,6 @@ SHOOT = Kind(
     cluster=ClusterNeed.NEVER,
     force_from=ForceSource.OBJECT,
 )
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 _NOT_OF_USERS = {
     ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED,
     ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES,
@@ -124,7 +124,7 @@ def state_of(shoot: Raw, now: datetime) -> ShootState:
         uid=head.uid,
         seed=running or assigned or "",
         deleting=deleting_since(head.deletion_timestamp, now),
-        confirmed=parse_bool(head.annotations.get(CONFIRMATION, "")) is True,
+        confirmed=parse_bool(head.annotations.get(CONFIRM_DELETION, "")) is True,
         forcing=attrs.evolve(
             found,
             place="this Shoot",

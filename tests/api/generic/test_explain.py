@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import attrs
 import pytest
-import yaml
 from builders import cluster, infrastructure
 from harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
+from proxy import kubeconfig
 
 from actuator import Actuator, ActuatorError, ErrorCode, ExternalResource, Resource, SeedObjects
 from actuator.errors import ApiError, NotFound
@@ -563,16 +563,7 @@ def test_a_kind_of_ones_own_is_explained_as_well(seed, run):
 
 
 def test_without_an_api_server_there_is_one_sentence(tmp_path, run):
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "x",
-        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-        "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "x", "user": {"token": "t"}}],
-    }
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
+    path = kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1", token="t")
     _, complaint = run("ns", kubeconfig=path, status=1)
     assert complaint.startswith("Error: GET ")
     assert len(complaint.splitlines()) == 1

@@ -8,6 +8,7 @@ import json
 import pytest
 from builders import infrastructure
 from harness import FINALIZER, Script, eventually
+from proxy import kubeconfig
 from simulated_garden import SHOOTS, install_garden
 
 from actuator import ActuatorError, ErrorCode, ExternalResource
@@ -204,17 +205,7 @@ def test_the_explanation_of_a_backup_entry_needs_no_namespace(seed, shoot, admin
 @pytest.fixture
 def unreachable(tmp_path):
     """The kubeconfig of a server that does not run."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "x",
-        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-        "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "x", "user": {"token": "t"}}],
-    }
-    path = tmp_path / "unreachable"
-    path.write_text(json.dumps(config))
-    return path
+    return kubeconfig(tmp_path / "unreachable", "https://127.0.0.1:1", token="t")
 
 
 REQUIRED = "--kubeconfig must be that of seed one"
@@ -224,16 +215,16 @@ def test_without_the_seed_the_garden_is_explained_and_one_sentence_says_why(
     shoot, run, unreachable, tmp_path
 ):
     shoot(UNAUTHENTICATED)
-    for kubeconfig, why in (
+    for path, why in (
         (tmp_path / "missing", f"kubeconfig {tmp_path / 'missing'} does not exist"),
         (unreachable, "GET "),
     ):
-        text, complaint = run(kubeconfig=kubeconfig)
+        text, complaint = run(kubeconfig=path)
         assert complaint == ""
         (sentence,) = (line for line in text.splitlines() if REQUIRED in line)
         assert f"objects in the seed: {why}" in sentence
         assert "allowed by Gardener" in text
-        told = json.loads(run("-o", "json", kubeconfig=kubeconfig)[0])
+        told = json.loads(run("-o", "json", kubeconfig=path)[0])
         assert told["seed"]["problem"].startswith(why)
         assert told["seed"]["overview"] is None
 

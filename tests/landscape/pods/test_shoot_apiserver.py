@@ -13,11 +13,12 @@ import pytest
 from harness import eventually
 from pods_as_processes import DEPLOYMENTS, Namespace
 
+from actuator.interface import CONFIG_MAPS, SECRETS
 from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.testing.envtest.certificates import Authority, new_private_key
-from generic.testing.landscape.caches import CONFIG_MAPS, PODS, SECRETS
+from generic.testing.landscape.caches import PODS
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 

@@ -18,6 +18,7 @@ from actuator.errors import (
 )
 from actuator.interface import ExternalResource
 from actuator.meta import LastOperation, format_time
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.tools.cli.screen import Screen
 from generic.tools.cli.shoot_page import shoot_page
 from generic.tools.explain.facts import (
@@ -31,14 +32,7 @@ from generic.tools.explain.facts import (
     Unread,
 )
 from generic.tools.explain.garden import Landscape, explain_shoot
-from generic.tools.explain.shoot import (
-    CONFIRMATION,
-    SeedPart,
-    ShootExplanation,
-    actions,
-    next_step,
-    state_of,
-)
+from generic.tools.explain.shoot import SeedPart, ShootExplanation, actions, next_step, state_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SINCE = format_time(NOW - timedelta(minutes=5))
@@ -132,7 +126,7 @@ def test_the_annotation_as_written_has_a_verdict(value, counts, verdict):
     ("value", "confirmed"), [(None, False), ("true", True), ("1", True), ("no", False)]
 )
 def test_a_deletion_is_confirmed_as_gardener_reads_the_annotation(value, confirmed):
-    annotations = {} if value is None else {CONFIRMATION: value}
+    annotations = {} if value is None else {CONFIRM_DELETION: value}
     assert state(annotations=annotations).confirmed is confirmed
 
 
@@ -332,7 +326,7 @@ def explanation(seed, **more):
                 "message": "a webhook",
             },
         ],
-        annotations={CONFIRMATION: "true"},
+        annotations={CONFIRM_DELETION: "true"},
         **more,
     )
     steps = tuple(actions(found, seed))

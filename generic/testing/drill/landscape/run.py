@@ -8,6 +8,7 @@ would, and goes on.
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from actuator.errors import ApiError
 from actuator.interface import ExternalResource
@@ -71,6 +72,13 @@ class LandscapeRun:
         self._settings, self._rehearsal, self._watcher = settings, rehearsal, watcher
         self._world = world
         self._seed = world.landscape.seeds[0].client
+        self._broken = "The outside world"
+        self._break: Callable[[], None] = partial(rehearsal.break_where_known, settings.scenario)
+        self._repair: Callable[[], None] = rehearsal.mend_outside
+        if settings.scenario == SCENARIO:
+            self._broken = "The extensions"
+            self._break = partial(stop_extensions, self._seed)
+            self._repair = partial(start_extensions, self._seed)
         kinds = [cls.KIND for cls in KINDS]
         self._observer = Observer(self._seed, kinds, "", "landscape", shoot_of)
         names = [f"{prefix}{number}" for number in range(1, settings.shoots + 1)]
@@ -109,10 +117,7 @@ class LandscapeRun:
     def _get_stuck(self) -> None:
         """Break the outside world and delete the Shoots, as their owner."""
         parallel(list(self._owners), self._ask)  # refused: they are not being deleted
-        if self._settings.scenario == SCENARIO:
-            stop_extensions(self._seed)
-        else:
-            self._rehearsal.break_where_known(self._settings.scenario)
+        self._break()
         self._say(self.evidence.scenario_text)
         for name, owner in self._owners.items():
             self._stories[name].deleted = self._observer.now()
@@ -123,18 +128,11 @@ class LandscapeRun:
         if not self._wait("forced", STUCK_SECONDS, self._is_forced):
             left = [story.name for story in self._stories.values() if not _is_over(story)]
             self._repair()
-            what = "The extensions" if self._settings.scenario == SCENARIO else "The outside world"
-            text = f"{what} had to be repaired: {', '.join(left)} had no code for a force"
+            text = f"{self._broken} had to be repaired: {', '.join(left)} had no code for a force"
             self.evidence.repairs.append(text)
             self._say(text)
             self._wait("forced", STUCK_SECONDS, self._is_forced)
         self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
-
-    def _repair(self) -> None:
-        if self._settings.scenario == SCENARIO:
-            start_extensions(self._seed)
-        else:
-            self._rehearsal.mend_outside()
 
     def _is_forced(self, story: ShootStory) -> bool:
         """Ask for the force deletion of a Shoot, unless it is accepted already."""
