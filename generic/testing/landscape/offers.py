@@ -29,6 +29,8 @@ SIMULATED = "simulated"
 """The type of simulated kinds whose types are free."""
 OF_PROVIDER = ("Infrastructure", "ControlPlane", "Worker")
 """The kinds whose type is that of the Shoot's provider."""
+OF_BACKUP = ("BackupBucket", "BackupEntry")
+"""The kinds whose type is that of the seeds' backups, without which no Shoot is migrated."""
 NEEDED = (*OF_PROVIDER, "DNSRecord", "Network", "OperatingSystemConfig")
 PROJECT = "dev"
 NAMESPACE = f"garden-{PROJECT}"
@@ -54,20 +56,19 @@ def types_of(registrations: Iterable[Sequence[Raw]]) -> dict[str, list[str]]:
     return found
 
 
-def missing(served: Types) -> dict[str, str]:
+def missing(served: Types, *, backup: bool = False) -> dict[str, str]:
     """Return the needed kinds that no extension serves, with the types to simulate."""
-    provider = provider_of(served)
-    wanted = dict.fromkeys(NEEDED, SIMULATED) | dict.fromkeys(OF_PROVIDER, provider)
-    return {
-        kind: type
-        for kind, type in wanted.items()
-        if kind not in served or (kind in OF_PROVIDER and type not in served[kind])
+    alike = [OF_PROVIDER, *([OF_BACKUP] if backup else [])]
+    shared = {kind: common_type(served, kinds) for kinds in alike for kind in kinds}
+    free = [kind for kind in NEEDED if kind not in shared and kind not in served]
+    return dict.fromkeys(free, SIMULATED) | {
+        kind: type for kind, type in shared.items() if type not in served.get(kind, ())
     }
 
 
-def provider_of(served: Types) -> str:
-    """Return the type of the provider: that of the first kind of OF_PROVIDER that is served."""
-    return next((served[kind][0] for kind in OF_PROVIDER if kind in served), SIMULATED)
+def common_type(served: Types, kinds: Sequence[str]) -> str:
+    """Return the type of kinds that have the same: that of the first one that is served."""
+    return next((served[kind][0] for kind in kinds if kind in served), SIMULATED)
 
 
 def image_of(served: Types) -> str:
@@ -121,7 +122,13 @@ class Offer:
     @property
     def provider(self) -> str:
         """The type of the Shoots' provider."""
-        return provider_of(self.types)
+        return common_type(self.types, OF_PROVIDER)
+
+    @property
+    def backup(self) -> str:
+        """The type of the seeds' backups; "" unless both of its kinds are served."""
+        found = common_type(self.types, OF_BACKUP)
+        return found if all(found in self.types.get(kind, ()) for kind in OF_BACKUP) else ""
 
     @property
     def keys(self) -> Mapping[str, str]:
@@ -132,7 +139,7 @@ class Offer:
         """Return the plan of a seed."""
         part, dns = self.part, self.types["DNSRecord"][0]
         where = (part.region, part.zones)
-        return SeedPlan(name, self.provider, *where, dns, part.domain, self.keys)
+        return SeedPlan(name, self.provider, *where, dns, part.domain, self.keys, self.backup)
 
     def garden(self) -> list[Raw]:
         """Return the Project, its namespace with the users' credentials, CloudProfile, domains."""

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from actuator.errors import ApiError
 from actuator.interface import Resource
+from generic.kube.certificates import KeyPair
 from generic.kube.client import HttpClient, connect
 from generic.kube.clock import SystemClock
 from generic.library.programs.cache import Progress
@@ -36,13 +37,14 @@ from generic.testing.landscape.programs import find_gardener
 from generic.testing.landscape.router import Router
 from generic.testing.landscape.seedobjects import (
     SeedPlan,
-    dns_credentials,
     gardenlet_configuration,
     seed_bootstrap,
+    seed_credentials,
 )
 from generic.testing.landscape.services import Services
 from generic.testing.landscape.shootetcd import ShootEtcds
 from generic.testing.landscape.shoots import Shoots
+from generic.testing.landscape.snapshots import SnapshotPort
 from generic.testing.polling import polling
 
 SEEDS = Resource(CORE, "seeds", namespaced=False)
@@ -68,21 +70,27 @@ class Seed:
 
 @contextmanager
 def running_seed(
-    garden: Garden, plan: SeedPlan, images: Mapping[str, Image], progress: Progress
+    garden: Garden,
+    plan: SeedPlan,
+    images: Mapping[str, Image],
+    progress: Progress,
+    *,
+    migrates: bool = False,
 ) -> Iterator[Seed]:
     """Start a seed and its gardenlet, and stop both when the context is left.
 
-    `images` has the images of extensions, by the name of their repository. It is entered when
-    gardenlet has registered the Seed, and prepares the cluster. Raises EnvtestError with the end
-    of the log of a program that does not start.
+    `images` has the images of extensions, by the name of their repository. `migrates`: Shoots can
+    leave it. It is entered when gardenlet has registered the Seed, and prepares the cluster. Raises
+    EnvtestError with the end of the log of a program that does not start.
     """
     directory = garden.processes.directory / plan.name
     directory.mkdir(mode=0o700)
     with ExitStack() as stack:
         services, cluster, client = _start_cluster(stack, plan, directory, progress)
-        garden.apply([dns_credentials(plan)])
+        garden.apply([seed_credentials(plan)])
         binaries, program = find_binaries(progress), find_gardener(progress)
-        etcds = ShootEtcds(binaries[Server.ETCD], directory / "etcd", garden.processes)
+        folder, kept = directory / "etcd", garden.processes.directory / "snapshots"
+        etcds = ShootEtcds(binaries[Server.ETCD], folder, garden.processes, kept)
         known = landscape_images(binaries, program, etcds.start) | dict(images)
         kubelet = Kubelet(cluster, services, known, garden.processes)
         kubelet.start()
@@ -90,7 +98,8 @@ def running_seed(
         shoots = _start_simulations(stack, services, client, directory, etcds)
         seed = Seed(plan, cluster, client, services.router, shoots)
         stack.callback(garden.processes.kill, seed.gardenlet)
-        _start_gardenlet(garden, seed, directory, program)
+        environ = _snapshots(stack, seed, etcds, directory) if migrates else {}
+        _start_gardenlet(garden, seed, directory, program, environ)
         yield seed
 
 
@@ -144,13 +153,36 @@ def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
     return (f"shoot--{found[2]}--{found[1]}", "kube-apiserver") if found else None
 
 
-def _start_gardenlet(garden: Garden, seed: Seed, directory: Path, program: Path) -> None:
+def _snapshots(
+    stack: ExitStack, seed: Seed, etcds: ShootEtcds, directory: Path
+) -> Mapping[str, str]:
+    """Serve the request for a snapshot; return the variables with which gardenlet finds it."""
+    folder = directory / "snapshots"
+    folder.mkdir(mode=0o700)
+
+    def serving(namespace: str, host: str) -> KeyPair | None:
+        authority = seed.shoots.access(namespace).authorities().get("ca-etcd")
+        return authority.serving([host]) if authority else None
+
+    def snapshot(namespace: str) -> str:
+        if seed.router.find(namespace, "kube-apiserver", 443):
+            return "the API server of the shoot runs"
+        etcds.snapshot(namespace)
+        return ""
+
+    port = stack.enter_context(SnapshotPort(folder, serving, snapshot))
+    return {"LANDSCAPE_RESOLVED": port.address}
+
+
+def _start_gardenlet(
+    garden: Garden, seed: Seed, directory: Path, program: Path, more: Mapping[str, str]
+) -> None:
     health, metrics = free_port(), free_port()
     paths = str(garden.seed_kubeconfig(seed.plan.name)), str(seed.cluster.kubeconfig)
     configuration = gardenlet_configuration(seed.plan, *paths, health, metrics)
     file = directory / "gardenlet.json"
     file.write_text(json.dumps(configuration))
-    environ = {"HTTPS_PROXY": seed.router.proxy_url(GARDEN), "NAMESPACE": GARDEN}
+    environ = {"HTTPS_PROXY": seed.router.proxy_url(GARDEN), "NAMESPACE": GARDEN, **more}
     garden.processes.start(seed.gardenlet, [program, "gardenlet", f"--config={file}"], environ)
     ready = partial(_is_registered, garden, seed)
     garden.processes.wait_until(seed.gardenlet, ready, START_SECONDS)

@@ -31,7 +31,9 @@ class SeedPlan:
     domain: str
     """The parent of its domains, such as "landscape.example.com"."""
     credentials: Mapping[str, str]
-    """The data of the Secret for the DNS provider."""
+    """The data of the Secret for the DNS provider and the backups."""
+    backup: str = ""
+    """The type of the provider of its backups; "": it has none."""
     concurrency: int = 5
     """The number of Shoots that gardenlet handles at a time."""
 
@@ -65,17 +67,18 @@ def seed_bootstrap() -> list[Raw]:
     ]
 
 
-def dns_credentials(plan: SeedPlan) -> Raw:
-    """Return the Secret in the garden for the DNS provider of a seed."""
+def seed_credentials(plan: SeedPlan) -> Raw:
+    """Return the Secret in the garden for the DNS provider and the backups of a seed."""
     label = {f"provider.shoot.gardener.cloud/{plan.provider}": "true"}
-    return secret(GARDEN, f"dns-{plan.name}", plan.credentials, label)
+    return secret(GARDEN, f"account-{plan.name}", plan.credentials, label)
 
 
 def seed_manifest(plan: SeedPlan) -> Raw:
     """Return the Seed; gardenlet registers it."""
-    name = f"dns-{plan.name}"
+    name = f"account-{plan.name}"
     reference = {"apiVersion": "v1", "kind": "Secret", "name": name, "namespace": GARDEN}
     provider = {"type": plan.dns, "credentialsRef": reference}
+    backup = {"provider": plan.backup, "region": plan.region, "credentialsRef": reference}
     internal = {**provider, "domain": f"internal.{plan.domain}"}
     default = {**provider, "domain": f"default.{plan.domain}"}
     off = {"enabled": False}
@@ -90,6 +93,7 @@ def seed_manifest(plan: SeedPlan) -> Raw:
             "provider": {"type": plan.provider, "region": plan.region, "zones": [*plan.zones]},
             "dns": {"provider": provider, "internal": internal, "defaults": [default]},
             "ingress": ingress,
+            **({"backup": backup} if plan.backup else {}),
             "networks": {**networks, "shootDefaults": for_shoots},
             "settings": {
                 "scheduling": {"visible": True},

@@ -13,6 +13,8 @@ import generic
 from actuator import Actuator, Cluster, Context, Provisioned
 from actuator.meta import Object
 from actuator.v1alpha1 import (
+    BackupBucket,
+    BackupEntry,
     ControlPlane,
     DNSRecord,
     Infrastructure,
@@ -79,7 +81,9 @@ def _groups(ctx: Context, worker: Worker, cluster: Cluster) -> Iterable[MachineG
             )
 
 
-_EMPTY: Sequence[type[Object]] = (Infrastructure, ControlPlane, DNSRecord, Network)
+_EMPTY: Sequence[type[Object]] = (
+    *(BackupBucket, BackupEntry, ControlPlane, DNSRecord, Infrastructure, Network),
+)
 
 
 def simulated(kind: str) -> Actuator[Any]:

@@ -42,6 +42,8 @@ class ShootView:
     generation_seen: bool
     """Whether gardenlet has seen the newest spec."""
     deleting: bool
+    seed: str = ""
+    """The Seed that is responsible for the Shoot; "" before the first."""
 
     def has_ended(self, state: str) -> bool:
         """Whether the last operation ended with this state, for the newest spec."""
@@ -77,6 +79,7 @@ def view_of(shoot: Raw) -> ShootView:
         codes=tuple(dict.fromkeys(codes)),
         generation_seen=status.get("observedGeneration") == meta.get("generation"),
         deleting="deletionTimestamp" in meta,
+        seed=status.get("seedName", ""),
     )
 
 
@@ -134,6 +137,14 @@ class ShootOwner:
         if refused := wait_while(unchecked, _CHECK_SECONDS, every=1.0):
             raise refused[0]
 
+    def migrate(self, seed: str) -> None:
+        """Move the Shoot's control plane to another Seed, as an operator. Raises ApiError.
+
+        Source: Gardener documentation, "Control Plane Migration".
+        """
+        change: Raw = {"spec": {"seedName": seed}}
+        self.client.patch(SHOOTS, self.name, self.namespace, change, subresource="binding")
+
     def request(self, operation: str) -> None:
         """Request an operation: reconcile, retry, or a rotation of credentials. Raises ApiError."""
         self._annotate({OPERATION: operation})
@@ -181,6 +192,16 @@ class ShootOwner:
 def is_ready(view: ShootView | None) -> bool:
     """Whether the Shoot exists and its last operation succeeded."""
     return view is not None and view.has_ended("Succeeded")
+
+
+def has_moved(seed: str) -> Callable[[ShootView | None], bool]:
+    """Return whether a Shoot is restored in this Seed."""
+
+    def reached(view: ShootView | None) -> bool:
+        arrived = view is not None and view.seed == seed and view.operation != "Migrate"
+        return arrived and is_ready(view)
+
+    return reached
 
 
 def is_gone(view: ShootView | None) -> bool:

@@ -29,7 +29,15 @@ from generic.testing.landscape.memory import gib, require_memory, resident
 from generic.testing.landscape.offers import NAMESPACE
 from generic.testing.landscape.programs import find_gardener
 from generic.testing.landscape.seed import SEEDS
-from generic.testing.landscape.users import ShootOwner, ShootView, is_gone, is_ready, view_of
+from generic.testing.landscape.snapshots import require_port
+from generic.testing.landscape.users import (
+    ShootOwner,
+    ShootView,
+    has_moved,
+    is_gone,
+    is_ready,
+    view_of,
+)
 from generic.tools.cli.env import name_option, progress, validated
 from generic.tools.cli.landscape_daemon import ask, socket_path
 from generic.tools.cli.landscape_extensions import DEFAULTS
@@ -82,6 +90,8 @@ def up(extensions: tuple[str, ...], seeds: int, name: str) -> None:
     socket_path(state)
     if not state.is_held():
         require_memory(seeds)
+        if seeds > 1:
+            require_port()
     find_binaries(progress)
     find_gardener(progress)
     folder = str(Path.cwd())
@@ -317,6 +327,19 @@ def _perform(
 for _word, (_help, _act, _end) in _ACTS.items():
     _run = name_option(_TIMEOUT(_SHOOT(partial(_perform, _act, _end))))
     shoot.add_command(click.command(_word, help=_help)(_run))
+
+
+@shoot.command()
+@_SHOOT
+@click.argument("seed")
+@_TIMEOUT
+@name_option
+def migrate(shoot: str, seed: str, timeout: float, name: str) -> None:
+    """Move a Shoot to SEED as an operator, and wait until it is restored there."""
+    _, found = _running(name)
+    if seed not in found["seeds"]:
+        raise ConfigurationError(f"no seed {seed!r}: expected {', '.join(found['seeds'])}")
+    _perform(partial(ShootOwner.migrate, seed=seed), has_moved(seed), shoot, timeout, name)
 
 
 def _await(owner: ShootOwner, reached: _Reached, timeout: float, name: str) -> None:

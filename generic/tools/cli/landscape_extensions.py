@@ -46,7 +46,7 @@ def landscape_world(
     with ExitStack() as stack:
         if rehearsal:
             stack.enter_context(outside(rehearsal, progress))
-        installed = _install(references, rehearsal)
+        installed = _install(references, rehearsal, migrates=seeds > 1)
         yield stack.enter_context(running_world(installed, rehearsal, names, progress))
 
 
@@ -59,16 +59,19 @@ def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:
     return load_rehearsals(found) if found else None
 
 
-def _install(references: Sequence[str], rehearsal: CombinedRehearsal | None) -> Installed:
+def _install(
+    references: Sequence[str], rehearsal: CombinedRehearsal | None, *, migrates: bool
+) -> Installed:
     """Return the charts of all extensions, also of the simulated one, and the offer to users.
 
-    The outside world of `rehearsal` must be started. Raises ConfigurationError.
+    The outside world of `rehearsal` must be started. `migrates`: seeds need backups. Raises
+    ConfigurationError.
     """
     plain = [ShootPart(extension=name) for name in references if not _is_rehearsal(name)]
     first = [*_parts(rehearsal, ""), *plain]
     extensions = [_chart(part.extension, part.environ) for part in first]
     served = types_of(extension.registration for extension in extensions)
-    if simulates := missing(served):
+    if simulates := missing(served, backup=migrates):
         environ = {simulated.VARIABLE: json.dumps(simulates)}
         extensions.append(_chart(simulated.TARGET, environ))
         served = types_of(extension.registration for extension in extensions)

@@ -5,13 +5,14 @@ import pytest
 from actuator.errors import ConfigurationError
 from generic.testing.landscape.offers import (
     NEEDED,
+    OF_BACKUP,
     OF_PROVIDER,
     Offer,
     combined,
+    common_type,
     image_of,
     merged,
     missing,
-    provider_of,
     types_of,
 )
 from generic.testing.landscape.simulated import simulated
@@ -46,8 +47,25 @@ def test_kinds_that_a_shoot_needs_and_nobody_serves_are_simulated(served, simula
     assert missing(served) == {kind: type for kind, type in simulates.items() if type}
 
 
+@pytest.mark.parametrize(
+    ("served", "simulates", "backup"),
+    [
+        ({}, dict.fromkeys(OF_BACKUP, "simulated"), ""),
+        ({"BackupBucket": ["s3"]}, {"BackupEntry": "s3"}, ""),
+        ({"BackupEntry": ["s3"]}, {"BackupBucket": "s3"}, ""),
+        ({"BackupBucket": ["a"], "BackupEntry": ["b"]}, {"BackupEntry": "a"}, ""),
+        ({"BackupBucket": ["s3"], "BackupEntry": ["x", "s3"]}, {}, "s3"),
+    ],
+)
+def test_seeds_have_backups_if_both_kinds_are_served(served, simulates, backup):
+    assert missing(ALL | served, backup=True) == simulates
+    assert missing(ALL | served) == {}
+    mine = Offer(ALL | served, offer().part, "1.36.3")
+    assert mine.seed("s").backup == backup
+
+
 def test_each_needed_kind_can_be_simulated():
-    for kind in NEEDED:
+    for kind in (*NEEDED, *OF_BACKUP):
         assert simulated(kind)
 
 
@@ -59,8 +77,8 @@ def test_types_come_from_the_registrations():
 
 
 def test_the_provider_is_that_of_the_first_kind_that_has_one():
-    assert provider_of({"Worker": ["w"], "ControlPlane": ["c"]}) == "c"
-    assert provider_of({"Network": ["n"]}) == "simulated"
+    assert common_type({"Worker": ["w"], "ControlPlane": ["c"]}, OF_PROVIDER) == "c"
+    assert common_type({"Network": ["n"]}, OF_PROVIDER) == "simulated"
     assert image_of({}) == "simulated"
 
 

@@ -5,6 +5,7 @@ go 1.26.5
 require (
 	github.com/gardener/gardener v1.149.0
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/net v0.57.0
 	sigs.k8s.io/controller-runtime v0.24.1
 )
 
@@ -204,7 +205,6 @@ require (
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/exp v0.0.0-20260611194520-c48552f49976 // indirect
 	golang.org/x/mod v0.38.0 // indirect
-	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect

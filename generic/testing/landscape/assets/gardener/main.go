@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -45,6 +47,9 @@ func main() {
 	if !found {
 		fmt.Fprintf(os.Stderr, "gardener: no component is named %q\n", name)
 		os.Exit(2)
+	}
+	if address, err := netip.ParseAddr(os.Getenv("LANDSCAPE_RESOLVED")); err == nil {
+		net.DefaultResolver = resolver(address)
 	}
 	chosen.registerFeatureGates()
 	if err := chosen.newCommand().ExecuteContext(signals.SetupSignalHandler()); err != nil {
