@@ -3,8 +3,9 @@
 Faked: etcd-backup-restore, which serves it in a seed, and the bucket (see `shootetcd`). gardenlet
 names a Service and its port, and uses no proxy. Its program resolves all names to one address of
 the loopback network, where this server listens with a certificate of each shoot. As in a seed, the
-request has no credential. It is refused while an API server of the shoot runs, so that another
-local user can cause nothing that a migration would not.
+request has no credential. It changes nothing while an API server of the shoot runs, so that another
+local user can cause nothing that a migration would not: gardenlet also asks after it has encrypted
+the data of a new shoot.
 """
 
 import random
