@@ -15,7 +15,7 @@ from generic.kube.crds import crd
 from generic.testing.envtest.access import Access
 
 CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
-_ESTABLISH_SECONDS = 30.0
+_ESTABLISH_SECONDS = 120.0
 
 
 def install(environment: Access, classes: Iterable[type[Object]]) -> None:
