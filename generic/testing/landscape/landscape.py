@@ -83,8 +83,7 @@ def running_landscape(
             garden.apply(extension.registration)
         garden.apply(objects)
         images = {f"extension-{one.name}": one.image for one in extensions}
-        migrates = len(plans) > 1
-        running = [
-            running_seed(garden, plan, images, progress, migrates=migrates) for plan in plans
+        seeds = [
+            stack.enter_context(running_seed(garden, plan, images, progress)) for plan in plans
         ]
-        yield Landscape(garden, [stack.enter_context(seed) for seed in running])
+        yield Landscape(garden, seeds)

@@ -118,6 +118,8 @@ class Offer:
     part: ShootPart
     version: str
     """The version of Kubernetes of all Shoots, without "v"."""
+    has_backups: bool = True
+    """Whether seeds have backups, if both kinds are served."""
 
     @property
     def provider(self) -> str:
@@ -126,9 +128,10 @@ class Offer:
 
     @property
     def backup(self) -> str:
-        """The type of the seeds' backups; "" unless both of its kinds are served."""
+        """The type of the seeds' backups; "" without, or unless both of its kinds are served."""
         found = common_type(self.types, OF_BACKUP)
-        return found if all(found in self.types.get(kind, ()) for kind in OF_BACKUP) else ""
+        served = all(found in self.types.get(kind, ()) for kind in OF_BACKUP)
+        return found if served and self.has_backups else ""
 
     @property
     def keys(self) -> Mapping[str, str]:

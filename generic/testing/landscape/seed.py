@@ -74,14 +74,12 @@ def running_seed(
     plan: SeedPlan,
     images: Mapping[str, Image],
     progress: Progress,
-    *,
-    migrates: bool = False,
 ) -> Iterator[Seed]:
     """Start a seed and its gardenlet, and stop both when the context is left.
 
-    `images` has the images of extensions, by the name of their repository. `migrates`: Shoots can
-    leave it. It is entered when gardenlet has registered the Seed, and prepares the cluster. Raises
-    EnvtestError with the end of the log of a program that does not start.
+    `images` has the images of extensions, by the name of their repository. It is entered when
+    gardenlet has registered the Seed, and prepares the cluster. Raises EnvtestError with the end
+    of the log of a program that does not start.
     """
     directory = garden.processes.directory / plan.name
     directory.mkdir(mode=0o700)
@@ -98,7 +96,7 @@ def running_seed(
         shoots = _start_simulations(stack, services, client, directory, etcds)
         seed = Seed(plan, cluster, client, services.router, shoots)
         stack.callback(garden.processes.kill, seed.gardenlet)
-        environ = _snapshots(stack, seed, etcds, directory) if migrates else {}
+        environ = _snapshots(stack, seed, etcds, directory) if plan.backup else {}
         _start_gardenlet(garden, seed, directory, program, environ)
         yield seed
 

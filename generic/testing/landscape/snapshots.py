@@ -52,8 +52,8 @@ def _listener() -> socket.socket:
         except OSError:
             continue
     raise EnvtestError(
-        f"port {PORT} is in use: a program listens on all addresses; stop it, because gardenlet "
-        "uses this port for the last snapshot before a migration"
+        f"port {PORT} is in use by a program that listens on all addresses, and gardenlet needs it "
+        "for snapshots of etcd; stop that program to have backups and migrations"
     )
 
 

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from attrs import evolve
+
 from actuator.errors import ConfigurationError
 from generic.library.programs.cache import Progress
+from generic.library.programs.errors import EnvtestError
 from generic.testing.drill.landscape.world import Installed, LandscapeWorld, running_world
 from generic.testing.drill.world import outside
 from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape import simulated
 from generic.testing.landscape.landscape import LandscapeExtension
 from generic.testing.landscape.offers import Offer, combined, image_of, missing, types_of
+from generic.testing.landscape.snapshots import require_port
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 from generic.testing.shootpart import ShootPart
 from generic.tools.cli.load import load, load_manager, load_rehearsals
@@ -47,7 +51,21 @@ def landscape_world(
         if rehearsal:
             stack.enter_context(outside(rehearsal, progress))
         installed = _install(references, rehearsal, migrates=seeds > 1)
+        if installed.offer.backup and not _can_have_backups(seeds, progress):
+            installed = evolve(installed, offer=evolve(installed.offer, has_backups=False))
         yield stack.enter_context(running_world(installed, rehearsal, names, progress))
+
+
+def _can_have_backups(seeds: int, progress: Progress) -> bool:
+    """Return whether gardenlet can request snapshots. Raises EnvtestError if two seeds need it."""
+    try:
+        require_port()
+    except EnvtestError as error:
+        if seeds > 1:
+            raise
+        progress(f"this landscape has no backups: {error}")
+        return False
+    return True
 
 
 def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:

@@ -16,7 +16,16 @@ def installation(**conditions):
 
 
 def seed(state, description="A, B"):
-    return {"status": {"lastOperation": {"state": state, "description": description}}}
+    return {
+        "spec": {},
+        "status": {"lastOperation": {"state": state, "description": description}},
+    }
+
+
+def with_backup(seed, ready):
+    """The Seed with backups, whose bucket is ready, not ready, or not known yet."""
+    conditions = [{"type": "BackupBucketsReady", "status": ready}] if ready else []
+    return {"spec": {"backup": {}}, "status": {**seed["status"], "conditions": conditions}}
 
 
 class Garden:
@@ -64,6 +73,24 @@ def test_the_progress_of_a_seed_is_reported_until_it_is_ready():
         Garden(None, seed("Processing"), seed("Processing"), seed("Succeeded")), "s", said.append
     )
     assert said == ["seed s: 0 % gardenlet has not begun", "seed s: 0 % A and 1 more"]
+
+
+def test_a_seed_with_backups_is_ready_with_its_bucket():
+    said, done = [], seed("Succeeded")
+    states = (with_backup(done, ready) for ready in (None, "Unknown", "True"))
+    await_seed(Garden(*states), "s", said.append)
+    assert said == ["seed s: 0 % Waiting until the bucket for backups exists"]
+    with pytest.raises(ActuatorError, match=r"not ready after .* Waiting until the bucket"):
+        await_seed(Garden(with_backup(done, "False")), "s", print)
+
+
+def test_a_problem_before_gardenlet_has_begun_is_waited_for(monkeypatch):
+    """Until gardenlet has installed its CRDs, each extension has one."""
+    monkeypatch.setattr(world, "INSTALLATION_SECONDS", 0.0)
+    failed = [installation(Installed="False")]
+    await_seed(Garden(*[{"spec": {}}] * 5, seed("Succeeded"), installations=failed), "s", print)
+    with pytest.raises(ActuatorError, match="cannot be installed"):
+        await_seed(Garden(*[seed("Processing")] * 5, installations=failed), "s", print)
 
 
 @pytest.mark.parametrize(

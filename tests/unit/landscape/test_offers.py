@@ -1,6 +1,7 @@
 """What a landscape offers follows from the kinds and types of its extensions."""
 
 import pytest
+from attrs import evolve
 
 from actuator.errors import ConfigurationError
 from generic.testing.landscape.offers import (
@@ -62,6 +63,7 @@ def test_seeds_have_backups_if_both_kinds_are_served(served, simulates, backup):
     assert missing(ALL | served) == {}
     mine = Offer(ALL | served, offer().part, "1.36.3")
     assert mine.seed("s").backup == backup
+    assert evolve(mine, has_backups=False).seed("s").backup == ""
 
 
 def test_each_needed_kind_can_be_simulated():

@@ -7,6 +7,7 @@ cloud's load balancer controller. Not here: the charts of the extensions, and th
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
 from attrs import frozen
 
@@ -96,29 +97,39 @@ def _simulate(stack: ExitStack, client: Client, rehearsal: CombinedRehearsal) ->
 
 
 def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> None:
-    """Wait until gardenlet has reconciled the Seed.
+    """Wait until gardenlet has reconciled the Seed, and the bucket of its backups exists.
 
     Raises ActuatorError if that takes too long, or if an extension cannot be installed.
     """
-    said, problem = "", ""
+    said, problem, operation = "", "", dict[str, Any]()
     deadline, since = time.monotonic() + SEED_SECONDS, time.monotonic()
     while True:
-        operation: Raw = {}
+        text = "gardenlet has not begun"
         with suppress(ApiError):  # it is registered soon
-            operation = (garden.get(SEEDS, name).get("status") or {}).get("lastOperation") or {}
-            found = installation_problem(garden.list(INSTALLATIONS))
+            seed = garden.get(SEEDS, name)
+            operation = (seed.get("status") or {}).get("lastOperation") or {}
+            text = first_task(str(operation.get("description") or text))
+            if operation.get("state") == "Succeeded":
+                if has_bucket(seed):
+                    return
+                text = "Waiting until the bucket for backups exists"
+            found = installation_problem(garden.list(INSTALLATIONS)) if operation else ""
             problem, since = found, since if found == problem else time.monotonic()
-        text = first_task(str(operation.get("description") or "gardenlet has not begun"))
         if text != said:
             said = text
             progress(f"seed {name}: {operation.get('progress', 0)} % {text}")
-        if operation.get("state") == "Succeeded":
-            return
         if problem and time.monotonic() - since > INSTALLATION_SECONDS:
             raise ActuatorError(f"an extension cannot be installed: {problem}")
         if time.monotonic() > deadline:
             raise ActuatorError(f"Seed {name} is not ready after {SEED_SECONDS:.0f} s: {text}")
         time.sleep(_POLL_SECONDS)
+
+
+def has_bucket(seed: Raw) -> bool:
+    """Return whether the bucket for the backups of a Seed exists, or it has no backups."""
+    conditions = (seed.get("status") or {}).get("conditions") or ()
+    found = {one["type"]: one["status"] for one in conditions}
+    return "backup" not in seed["spec"] or found.get("BackupBucketsReady") == "True"
 
 
 def installation_problem(installations: Sequence[Raw]) -> str:
