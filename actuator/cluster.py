@@ -164,7 +164,7 @@ class Cluster(Object):
 
     @property
     def _status_hibernated(self) -> bool:
-        return value_at(self.shoot, "status", "isHibernated") is True
+        return value_at(self.shoot, "status", "hibernated") is True
 
     @property
     def is_being_created(self) -> bool:

@@ -38,7 +38,7 @@ _PLACES = (
     *("shoot/spec/hibernation/enabled", "shoot/spec/kubernetes", "shoot/spec/dns"),
     *("shoot/spec/dns/providers", "shoot/spec/networking", "shoot/spec/networking/pods"),
     *("shoot/status", "shoot/status/lastOperation", "shoot/status/technicalID"),
-    *("shoot/status/networking", "shoot/status/networking/pods", "shoot/status/isHibernated"),
+    *("shoot/status/networking", "shoot/status/networking/pods", "shoot/status/hibernated"),
 )
 
 

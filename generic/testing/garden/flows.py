@@ -74,7 +74,7 @@ class Flow:
             self.deploy(kinds, manifests, "reconcile")
             self.wait(kinds, not_ready_because)
         self._go([asleep], self._kinds)
-        self._sync(type, "Succeeded", status={"isHibernated": hibernated})
+        self._sync(type, "Succeeded", status={"hibernated": hibernated})
 
     def delete(self, manifests: Sequence[Raw] = ()) -> None:
         """Delete normally, or retry: objects stage by stage, then namespace and Cluster.

@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_cluster_has_a_name(wire, state):
 
 def test_hibernation_is_what_is_wanted_and_what_is():
     wanted, both, waking = (
-        shoot(spec={"hibernation": {"enabled": enabled}}, status={"isHibernated": is_so})
+        shoot(spec={"hibernation": {"enabled": enabled}}, status={"hibernated": is_so})
         for enabled, is_so in ((True, False), (True, True), (False, True))
     )
     assert (wanted.is_hibernated, both.is_hibernated, waking.is_hibernated) == (False, True, False)
