@@ -4,6 +4,7 @@ Sources: Gardener documentation, "Shoot Status", "Shoot Operations", "Shoot Forc
 "Shoot Hibernation". Not here: the operator's view, which is in the seed.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -98,8 +99,12 @@ class ShootOwner:
         return None
 
     def create(self, shoot: Raw) -> None:
-        """Create the Shoot. Raises ApiError, with gardener-apiserver's reason."""
-        self.client.create(SHOOTS, shoot)
+        """Create the Shoot, with sorted keys. Raises ApiError, with gardener-apiserver's reason.
+
+        gardener-apiserver compares the text of provider configurations with one of sorted keys. If
+        they differ, each update of the status requests an operation of the Infrastructure.
+        """
+        self.client.create(SHOOTS, json.loads(json.dumps(shoot, sort_keys=True)))
 
     def delete(self) -> None:
         """Confirm the deletion, and delete the Shoot. Raises ApiError."""
