@@ -5,9 +5,11 @@ steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet delet
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
+from actuator.cluster import Cluster
+from actuator.codec import decode
 from actuator.errors import ActuatorError
 from actuator.meta import Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES
@@ -66,12 +68,13 @@ class Flow:
         Also for a retry after an error, and to wake up a shoot. `hibernated`: the shoot
         hibernates; its DNSRecords are deleted at the end.
         """
+        resting = order.ON_REQUEST - (order.WOKEN if self._wakes(hibernated) else frozenset())
         self._sync(type, spec={"hibernation": {"enabled": hibernated}})
         self._deploy_others(manifests)
         asleep = order.ASLEEP[0] if hibernated else frozenset()
         awake = [kind for kind in self._kinds if kind.name not in asleep]
         for kinds in order.in_stages(order.CREATION, awake):
-            self.deploy(kinds, manifests, "reconcile")
+            self.deploy(kinds, manifests, "reconcile", resting)
             self.wait(kinds, not_ready_because)
         self._go([asleep], self._kinds)
         self._sync(type, "Succeeded", status={"hibernated": hibernated})
@@ -81,8 +84,8 @@ class Flow:
 
         With `manifests`, deploy the control plane and DNSRecords of a hibernated shoot first.
         """
-        self._garden.mark_deleted(self._shoot)
         self._go(order.DELETION[:1], self._kinds)
+        self._garden.mark_deleted(self._shoot)
         self._redeploy(manifests)
         self._go(order.DELETION[1:], self._kinds)
 
@@ -91,7 +94,6 @@ class Flow:
 
         Kinds without force deletion remain; see `delete_afterwards`.
         """
-        self._garden.mark_deleted(self._shoot)
         self._go(order.FORCED[:1], self._kinds, force=True)
         self._garden.force(self._shoot)
         self._go(order.FORCED[1:], self._kinds, force=True)
@@ -132,7 +134,7 @@ class Flow:
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
-        create_missing(self._client, self._shoot.cluster(), self._shoot.namespace())
+        create_missing(self._client, self._shoot.cluster("Restore"), self._shoot.namespace())
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)
@@ -144,18 +146,29 @@ class Flow:
             self.wait(kinds, not_ready_because)
         self._sync("Restore", "Succeeded")
 
+    def _wakes(self, hibernated: bool) -> bool:
+        """Whether the shoot hibernates, and shall not any longer."""
+        found = None if hibernated else find(self._client, CLUSTERS, self._shoot.technical_id)
+        return found is not None and decode(Cluster, found).is_hibernated
+
     def _deploy_others(self, manifests: Iterable[Raw]) -> None:
         served = {kind.name for kind in self._kinds}
         for manifest in manifests:
             if manifest["kind"] not in served:
                 self._garden.deploy(manifest)
 
-    def deploy(self, kinds: Iterable[Kind], manifests: Iterable[Raw], operation: str) -> None:
+    def deploy(
+        self,
+        kinds: Iterable[Kind],
+        manifests: Iterable[Raw],
+        operation: str,
+        resting: Collection[str] = order.ON_REQUEST,
+    ) -> None:
         """Create the objects of these kinds, or request the operation for existing ones."""
         names = {kind.name for kind in kinds}
         for manifest in manifests:
             if manifest["kind"] in names:
-                self._garden.deploy(manifest, operation)
+                self._garden.deploy(manifest, operation, resting)
 
     def ask(self, kinds: Iterable[Kind], operation: str) -> None:
         """Request an operation for all objects of these kinds."""

@@ -4,7 +4,7 @@ Flows consist of these steps (`flows`), and drills run them for many shoots at a
 with administrator rights and changes only objects that it created.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ from generic.library.lookup import find_all
 from generic.library.manifests import manifest, manifest_of
 from generic.library.webhooks.targets import NETWORK_PROVIDER, of_provider, with_extension
 from generic.reconciler.stripping import CONFIRM_DELETION
-from generic.testing.garden.order import HANDED_ON, ON_REQUEST
+from generic.testing.garden.order import HANDED_ON, ON_REQUEST, UNCONFIRMED
 from generic.testing.garden.readiness import not_ready_because
 
 SHOOT = "shoot.gardener.cloud/technical-id"
@@ -44,9 +44,9 @@ class Shoot:
         labels = {**self.labels, "gardener.cloud/role": "shoot"}
         return manifest("v1", "Namespace", self.technical_id, labels=labels)
 
-    def cluster(self) -> Raw:
-        """Return the Cluster manifest, with a shoot that is being created."""
-        operation = {"type": "Create", "state": "Processing"}
+    def cluster(self, type: str = "Create") -> Raw:
+        """Return the Cluster manifest, with a shoot whose operation of this type has begun."""
+        operation = {"type": type, "state": "Processing"}
         shoot = manifest(
             *(_CORE, "Shoot", self.name, f"garden-{self.project}"),
             spec={"region": self.region, "kubernetes": {"version": "1.36.3"}},
@@ -84,11 +84,16 @@ class Garden:
         with suppress(NotFound):
             self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
 
-    def deploy(self, manifest: Raw, operation: str = "reconcile") -> Raw:
+    def deploy(
+        self,
+        manifest: Raw,
+        operation: str = "reconcile",
+        resting: Collection[str] = ON_REQUEST,
+    ) -> Raw:
         """Create an object and return it, an extension object with the operation annotation.
 
         Fills in the other kind's providerStatus if needed. An existing object gets annotation and
-        spec, but no reconcile request if it is ready and unchanged, and in `order.ON_REQUEST`.
+        spec, but no reconcile request if it is ready and unchanged, and of a `resting` kind.
         """
         resource = resource_of_manifest(manifest)
         if resource.group == Cluster.KIND.group:
@@ -101,15 +106,16 @@ class Garden:
         try:
             return self.client.create(resource, manifest)
         except AlreadyExists:
-            return self._ask_again(resource, manifest, operation)
+            rests = operation == "reconcile" and manifest["kind"] in resting
+            return self._ask_again(resource, manifest, rests)
 
-    def _ask_again(self, resource: Resource, manifest: Raw, operation: str) -> Raw:
+    def _ask_again(self, resource: Resource, manifest: Raw, rests: bool) -> Raw:
         meta = manifest["metadata"]
         where = (resource, meta["name"], meta.get("namespace", ""))
         found = self.client.get(*where)
         unchanged = manifest.get("spec", {}).items() <= found.get("spec", {}).items()
-        rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST and unchanged
-        if resource.group != Cluster.KIND.group or (rests and not_ready_because(found) is None):
+        ready = unchanged and not_ready_because(found) is None
+        if resource.group != Cluster.KIND.group or (rests and ready):
             return found
         before = found.get("spec", {})
         spec = {
@@ -134,13 +140,16 @@ class Garden:
         `force`: the user confirmed a force deletion. Kinds that carry the annotation themselves,
         like Bastion, get it; the others read it from the Cluster.
         """
-        annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
+        annotations: dict[str, str] = {}
+        if kind.name not in UNCONFIRMED:
+            annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
         if force and kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
             annotations[FORCE_DELETION] = "true"
         resource = resource_of(kind)
         with suppress(NotFound):
-            patch = {"metadata": {"annotations": annotations}}
-            self.client.patch(resource, name, namespace, patch)
+            if annotations:
+                patch = {"metadata": {"annotations": annotations}}
+                self.client.patch(resource, name, namespace, patch)
             self.client.delete(resource, name, namespace)
 
     def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:

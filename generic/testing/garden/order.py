@@ -33,14 +33,20 @@ CREATION: Stages = _stages(
 ASLEEP: Stages = _stages("DNSRecord")
 """Not reconciled while a shoot hibernates, and deleted once its control plane is scaled down."""
 
-ON_REQUEST = frozenset({"DNSRecord", "Infrastructure"})
+ON_REQUEST = frozenset({"Bastion", "DNSRecord", "Infrastructure"})
 """Not annotated again by a reconciliation if they are ready and unchanged."""
+
+WOKEN = frozenset({"Infrastructure"})
+"""Annotated nevertheless when a shoot wakes up: gardener-apiserver requests it."""
+
+UNCONFIRMED = frozenset({"Bastion"})
+"""Deleted without the annotation that confirms it; a controller of their own deletes them."""
 
 REDEPLOYED: Stages = _stages("DNSRecord", "ControlPlane")
 """Deployed again before anything is deleted: the deletion needs the shoot's API server."""
 
 DELETION: Stages = _stages(
-    "Bastion",  # before the flow, which does not start while Bastions exist
+    "Bastion",  # before the flow; only then the Cluster shows the deletion
     f"ContainerRuntime Network SelfHostedShootExposure Worker {OTHERS}",
     "OperatingSystemConfig own-managedresources",
     "Extension",

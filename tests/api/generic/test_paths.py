@@ -67,9 +67,9 @@ CREATE = """
     reconcile: Worker
     reconcile: Bastion SelfHostedShootExposure
 """
-AGAIN = CREATE.replace(" Infrastructure", "").replace("    reconcile: DNSRecord\n", "")
-"""Infrastructures and DNSRecords are asked again only where they are not ready."""
-WAKE = CREATE.replace(" Infrastructure", "")
+WAKE = CREATE.replace("Bastion ", "")
+AGAIN = WAKE.replace(" Infrastructure", "").replace("    reconcile: DNSRecord\n", "")
+"""Infrastructures, DNSRecords and Bastions are asked again only where they are not ready."""
 BROKEN = "\n".join(AGAIN.splitlines()[:5])
 """The same up to a Network that fails."""
 HIBERNATE = f"""
