@@ -7,26 +7,35 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import attrs
 import pytest
 from harness import PATIENCE, Script
 
-from actuator.errors import ActuatorError
-from actuator.interface import resource_of
+from actuator.errors import ActuatorError, AlreadyExists
+from actuator.interface import SECRETS, resource_of
 from actuator.meta import Object, Raw
-from actuator.v1alpha1 import KINDS, Extension
+from actuator.v1alpha1 import KINDS, Bastion, Extension
 from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.garden import Flow, Garden, Shoot, order
+from generic.testing.garden import SHOOT, Flow, Garden, Shoot, order
 from hack.gardenlet.protocol import Recording
-from hack.gardenlet.reduction import CREATE, FORCE, REMOVE, runs_of
+from hack.gardenlet.reduction import (
+    CREATE,
+    FORCE,
+    HIBERNATE,
+    MIGRATE,
+    REMOVE,
+    RESTORE,
+    WAKE,
+    flows_of,
+)
 from hack.gardenlet.watching import Log, watched
 
 MOMENT = 0.5
@@ -37,7 +46,12 @@ SCALE = 1 / 60
 """Of gardenlet's thresholds for errors."""
 _SECRET: Raw = {"secretRef": {"name": "cloudprovider"}}
 _REGION: Raw = {"region": "eu-1", **_SECRET}
+_ACCOUNT: Raw = {"name": "cloudprovider", "namespace": "default"}
+_BACKUP: Raw = {"region": "eu-1", "secretRef": _ACCOUNT}
 _SPECS: dict[str, Raw] = {
+    "BackupBucket": _BACKUP,
+    "BackupEntry": _BACKUP,
+    "Bastion": {"userData": "aGk=", "ingress": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]},
     "ContainerRuntime": {
         "binaryPath": "/bin",
         "workerPool": {"name": "pool", "selector": {"matchLabels": {"a": "b"}}},
@@ -52,8 +66,15 @@ _SPECS: dict[str, Raw] = {
 _META: dict[str, Raw] = {"DNSRecord": {"annotations": {"dns.gardener.cloud/ip-stack": "ipv4"}}}
 
 
+_PLAYED_WITH = {WAKE: HIBERNATE, RESTORE: MIGRATE}
+"""By flow: another one, after which the same shoot has it."""
+_OF_USERS = (Bastion,)
+"""The kinds that users create and delete in the garden."""
+_WITH_CREDENTIALS = (STUCK, *(cls.KIND.name for cls in _OF_USERS))
+
+
 class Slow(Script):
-    """An extension that takes a moment; it reconciles no shoot in `revoked`."""
+    """An extension that takes a moment; in `revoked` it neither reconciles nor deletes normally."""
 
     def __init__(self, of: type[Object], revoked: Collection[str]) -> None:
         super().__init__(of)
@@ -63,7 +84,7 @@ class Slow(Script):
 
     def _run(self, operation: str, ctx: Any, obj: Any, cluster: Any) -> Any:
         time.sleep(MOMENT)
-        if operation == "reconcile" and obj.metadata.namespace in self.revoked:
+        if operation in ("reconcile", "delete") and obj.metadata.namespace in self.revoked:
             raise ActuatorError("the credentials are revoked")
         if operation == "reconcile" and obj.KIND.name == "Infrastructure":
             obj.status.provider_status = {"kind": "InfrastructureStatus"}
@@ -80,37 +101,64 @@ class Played:
     flow: type[Flow] = Flow
     revoked: set[str] = attrs.field(factory=set)
     """The shoots whose credentials are revoked."""
+    type: str = attrs.field(factory=lambda: f"slow-{secrets.token_hex(4)}")
 
     def record(self, *flows: str) -> Recording:
-        """Play the flows, each for a shoot of its own, and reduce what they wrote."""
-        shoots = {name: _shoot() for name in flows if name != CREATE} or {CREATE: _shoot()}
+        """Play the flows, each for two shoots of its own, and reduce what they wrote.
+
+        The kinds of the second are in the opposite order, which hence is not taken for a wait.
+        """
+        played = {_PLAYED_WITH.get(name, name) for name in flows if name != CREATE} or {CREATE}
+        orders = (self.kinds, self.kinds[::-1])
+        plays = [(name, _shoot(), kinds) for name in played for kinds in orders]
+        account = {"apiVersion": "v1", "kind": "Secret", "metadata": _ACCOUNT}
+        with suppress(AlreadyExists):
+            self.admin.create(SECRETS, account)
         log = Log()
         resources = [*(resource_of(cls.KIND) for cls in self.kinds), CLUSTERS, NAMESPACES]
         with (
-            self._managers(shoots.values()),
+            self._managers(),
             watched(self.admin, resources, log),
-            ThreadPoolExecutor() as pool,
+            ThreadPoolExecutor(len(plays)) as pool,
         ):
-            [*pool.map(self._play, shoots, shoots.values())]
-        runs = runs_of(log.versions(), [shoot.technical_id for shoot in shoots.values()])
+            [*pool.map(self._play, *zip(*plays, strict=True))]
+        found = flows_of([log.versions()], [*_recorded(shoot for _, shoot, _ in plays)])
         thresholds = {cls.KIND.name: order.severe_seconds(cls.KIND.name) for cls in self.kinds}
-        return Recording("", {name: runs.protocols()[name] for name in flows}, thresholds)
+        return Recording("", {name: found[name] for name in flows}, thresholds)
 
-    def _play(self, name: str, shoot: Shoot) -> None:
-        kinds = [cls.KIND for cls in self.kinds]
-        manifests = [_manifest(cls, shoot) for cls in self.kinds]
-        flow = self.flow(self.garden(self.admin), shoot, kinds, patience=PATIENCE, scale=SCALE)
+    def _play(self, name: str, shoot: Shoot, kinds: Sequence[type[Object]]) -> None:
+        """Play a flow; users delete their objects before a migration."""
+        if name == MIGRATE:
+            kinds = [cls for cls in kinds if cls not in _OF_USERS]
+        manifests = [_manifest(cls, shoot, self.type) for cls in kinds]
+        flow = self._flow(shoot, kinds)
         flow.create(manifests)
+        if name == MIGRATE:
+            flow.restore(manifests, flow.migrate())
+        if name == HIBERNATE:
+            flow.reconcile(manifests, hibernated=True)
+            flow.reconcile(manifests)
         if name == REMOVE:
             flow.delete(manifests)
         if name == FORCE:
-            self.revoked.add(shoot.technical_id)
-            with pytest.raises(ActuatorError, match=f"{STUCK} .*revoked"):
-                flow.delete(manifests)
-            flow.force_delete()
+            self._force_delete(flow, shoot, manifests)
+
+    def _force_delete(self, flow: Flow, shoot: Shoot, manifests: Sequence[Raw]) -> None:
+        """Force a deletion that is stuck; the objects of users are deleted at the end of that."""
+        self.revoked.add(shoot.technical_id)
+        normal = self._flow(shoot, [cls for cls in self.kinds if cls not in _OF_USERS])
+        with pytest.raises(ActuatorError, match=f"{STUCK} .*revoked"):
+            normal.delete(manifests)
+        flow.remove([cls.KIND for cls in _OF_USERS])
+        flow.force_delete()
+        flow.delete_afterwards()
+
+    def _flow(self, shoot: Shoot, kinds: Sequence[type[Object]]) -> Flow:
+        served = [cls.KIND for cls in kinds]
+        return self.flow(self.garden(self.admin), shoot, served, patience=PATIENCE, scale=SCALE)
 
     @contextmanager
-    def _managers(self, shoots: Collection[Shoot]) -> Iterator[None]:
+    def _managers(self) -> Iterator[None]:
         options = Options(
             kubeconfig=self.kubeconfig,
             metrics_bind_address="0",
@@ -119,9 +167,8 @@ class Played:
         )
         manager = Manager(options)
         for cls in self.kinds:
-            namespaces = [shoot.technical_id for shoot in shoots]
-            revoked = self.revoked if cls.KIND.name == STUCK else ()
-            manager.add(Slow(cls, revoked), type="slow", namespaces=namespaces)
+            revoked = self.revoked if cls.KIND.name in _WITH_CREDENTIALS else ()
+            manager.add(Slow(cls, revoked), type=self.type)
         manager.start()
         try:
             assert manager.wait_synced(PATIENCE)
@@ -141,11 +188,23 @@ def _shoot() -> Shoot:
     return Shoot(technical_id=name, name="a", project="tests", region="eu-1")
 
 
-def _manifest(cls: type[Object], shoot: Shoot) -> Raw:
+def _recorded(shoots: Iterable[Shoot]) -> Iterator[str]:
+    """Yield the names of shoots and of their buckets."""
+    for shoot in shoots:
+        yield from (shoot.technical_id, _bucket(shoot))
+
+
+def _bucket(shoot: Shoot) -> str:
+    return f"bucket-{shoot.technical_id}"
+
+
+def _manifest(cls: type[Object], shoot: Shoot, type_: str) -> Raw:
     kind = cls.KIND
-    return {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": {"name": "a", "namespace": shoot.technical_id, **_META.get(kind.name, {})},
-        "spec": {"type": "slow", **_SPECS.get(kind.name, {})},
-    }
+    meta = {"name": "a", "namespace": shoot.technical_id, **_META.get(kind.name, {})}
+    if not kind.namespaced:
+        name = _bucket(shoot) if kind.name == "BackupBucket" else f"{shoot.technical_id}--0a"
+        meta = {"name": name, "labels": {SHOOT: shoot.technical_id}}
+    spec = {"type": type_, **_SPECS.get(kind.name, {})}
+    if kind.name == "BackupEntry":
+        spec["bucketName"] = _bucket(shoot)
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}

@@ -5,17 +5,20 @@ versions of all objects, from which `--reduce FOLDER` writes the recording again
 """
 
 import argparse
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from generic.testing.landscape.programs import gardener_version
 from hack.gardenlet.errors import shown_after
-from hack.gardenlet.landscape import RECORDED, play
+from hack.gardenlet.landscape import Logs, play
+from hack.gardenlet.player import RECORDED
 from hack.gardenlet.protocol import Known, Recording, read, written
-from hack.gardenlet.reduction import runs_of
-from hack.gardenlet.watching import Log, Version, load
+from hack.gardenlet.reduction import flows_of
+from hack.gardenlet.watching import Version, load
 
 FILE = Path(__file__).parents[2] / "tests" / "api" / "gardenlet" / "recording.json"
-_SEED, _GARDEN = "seed.jsonl", "garden.jsonl"
+_GARDEN = "garden.jsonl"
 
 
 def main() -> None:
@@ -25,29 +28,34 @@ def main() -> None:
     parser.add_argument("--reduce", type=Path, help="folder of a saved log; starts no landscape")
     options = parser.parse_args()
     if options.reduce:
-        seed, garden = (load(options.reduce / name) for name in (_SEED, _GARDEN))
+        seeds = [load(path) for path in sorted(options.reduce.glob("seed-*.jsonl"))]
+        garden = load(options.reduce / _GARDEN)
     else:
-        seed, garden = _played(options.log)
+        seeds, garden = _played(options.log)
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(written(recording_of(seed, garden, _known())))
+    FILE.write_text(written(recording_of(seeds, garden, _known())))
     print(f"wrote {FILE}")
 
 
-def _played(folder: Path | None) -> tuple[list[Version], list[Version]]:
-    seed, garden = Log(), Log()
+def _played(folder: Path | None) -> tuple[list[list[Version]], list[Version]]:
+    logs = Logs()
     try:
-        play(seed, garden, print)
+        play(logs, print)
     finally:
         if folder:
-            seed.save(folder / _SEED)
-            garden.save(folder / _GARDEN)
-    return seed.versions(), garden.versions()
+            folder.mkdir(exist_ok=True)
+            logs.garden.save(folder / _GARDEN)
+            for number, log in enumerate(logs.seeds, 1):
+                log.save(folder / f"seed-{number}.jsonl")
+    return [log.versions() for log in logs.seeds], logs.garden.versions()
 
 
-def recording_of(seed: list[Version], garden: list[Version], known: tuple[Known, ...]) -> Recording:
-    """Reduce the logs of a seed and of its garden."""
-    flows = runs_of(seed, RECORDED).protocols()
-    return Recording(gardener_version(), flows, shown_after(seed, garden), known)
+def recording_of(
+    seeds: Sequence[list[Version]], garden: list[Version], known: tuple[Known, ...]
+) -> Recording:
+    """Reduce the logs of the seeds and of their garden."""
+    flows = flows_of(seeds, RECORDED)
+    return Recording(gardener_version(), flows, shown_after(chain(*seeds), garden), known)
 
 
 def _known() -> tuple[Known, ...]:

@@ -1,8 +1,8 @@
 """The differences between the recorded gardenlet and the simulated one, as sentences. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from hack.gardenlet.protocol import FlowProtocol, Recording
+from hack.gardenlet.protocol import DELETION, FlowProtocol, Recording
 
 TARGET = "make record-gardenlet"
 _POLL_SECONDS = 10.0
@@ -68,12 +68,17 @@ def _of_flow(name: str, real: FlowProtocol, simulated: FlowProtocol) -> Iterator
         else:
             yield from _of_steps(f"{name}: {kind}", real.steps[kind], simulated.steps[kind])
     both = real.steps.keys() & simulated.steps.keys()
-    for kind in sorted(both):
-        awaited, ours = ({*flow.order.get(kind, ())} & both for flow in (real, simulated))
-        for one in sorted(awaited - ours):
-            yield f"{name}: only gardenlet waits for {one} before it writes {kind}"
-        for one in sorted(ours - awaited):
-            yield f"{name}: only the simulation waits for {one} before it writes {kind}"
+    for later in sorted(real.order.keys() | simulated.order.keys()):
+        if later.removeprefix(DELETION) in both:
+            awaited, ours = (_awaited(flow, later, both) for flow in (real, simulated))
+            for one in sorted(awaited - ours):
+                yield f"{name}: only gardenlet waits for {one} before {later}"
+            for one in sorted(ours - awaited):
+                yield f"{name}: only the simulation waits for {one} before {later}"
+
+
+def _awaited(flow: FlowProtocol, later: str, kinds: Collection[str]) -> set[str]:
+    return {one for one in flow.order.get(later, ()) if one.removeprefix(DELETION) in kinds}
 
 
 def _of_steps(

@@ -8,7 +8,8 @@
 `steps` has, for each kind, the sequence of writes to an object; several sequences if objects
 differ. A repeated write is left out: gardenlet retries. `order` has, for each kind, the kinds
 whose outcome was there before gardenlet's first write to it, in every run. The outcome is that all
-objects of a kind are ready, or gone in a deletion; there, the first write requests the deletion.
+objects of a kind are ready, or migrated. Deletions have an order of their own, under names such as
+"deletion of Worker": it begins with the confirmation, and its outcome is that all are gone.
 """
 
 import json
@@ -18,6 +19,7 @@ from attrs import asdict, field, frozen
 
 from actuator.meta import Raw
 
+DELETION = "deletion of "
 Steps = Sequence[str]
 _WIDTH, _LINES = 98, ",\n"
 

@@ -1,4 +1,4 @@
-"""The samples with delays: each operation on an object begins after a random number of seconds.
+"""The samples with delays: each requested operation begins after a random number of seconds.
 
 Kinds that gardenlet handles at the same time would otherwise end in the same order in each run,
 and a recording would take this order for a wait.
@@ -17,11 +17,12 @@ from extensions.aws import extension as aws_sample
 from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.local import extension as local_sample
 from extensions.local.rehearsal import LocalRehearsal
+from generic.controller.predicates import TIMESTAMP
 from generic.manager.manager import Manager
 from generic.testing.shootpart import ShootPart
 
 _MOST_SECONDS = 8.0
-_OPERATIONS = ("reconcile", "delete", "force_delete")
+_OPERATIONS = ("reconcile", "restore", "migrate", "delete", "force_delete")
 
 
 class _Slow:
@@ -36,7 +37,7 @@ class _Slow:
         changes = {
             name: _delayed(getattr(actuator, name))
             for name in _OPERATIONS
-            if getattr(cls, name) is not getattr(Actuator, name)
+            if name != "force_delete" or cls.force_delete is not Actuator.force_delete
         }
         actuator.__class__ = type(cls.__name__, (cls,), {"__slots__": (), **changes})
         self._manager.add(actuator, **options)
@@ -46,11 +47,12 @@ class _Slow:
 
 
 def _delayed(act: Callable[..., Any]) -> Any:
-    known = set[str]()
+    known = set[tuple[str, str]]()
 
     def delayed(_: object, ctx: Any, obj: Any, cluster: Any) -> Any:
-        if obj.metadata.uid not in known:
-            known.add(obj.metadata.uid)
+        request = obj.metadata.uid, obj.metadata.annotations.get(TIMESTAMP, "")
+        if request not in known:
+            known.add(request)
             time.sleep(random.uniform(0, _MOST_SECONDS))
         return act(ctx, obj, cluster)
 

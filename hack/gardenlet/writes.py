@@ -16,7 +16,12 @@ _TOLD = frozenset({OPERATION, CONFIRM_DELETION, FORCE_DELETION})
 """The annotations whose values belong to the contract; of others only the name is recorded."""
 _COPIED = "ProviderStatus"
 DELETE = "delete"
-CONFIRM = f"{CONFIRM_DELETION}=true"
+
+
+def is_for_deletion(step: str) -> bool:
+    """Whether a write requests a deletion, or prepares it."""
+    confirms = CONFIRM_DELETION in step or FORCE_DELETION in step
+    return step == DELETE or (confirms and step.startswith("annotate"))
 
 
 def write_between(before: Raw | None, after: Raw) -> str:
@@ -77,8 +82,11 @@ def _of_cluster(before: Raw | None, after: Raw) -> str:
 def _shown(cluster: Raw) -> str:
     """Return the state of the shoot that its Cluster shows to extensions."""
     shoot = cluster["spec"]["shoot"]
-    operation = (shoot.get("status") or {}).get("lastOperation") or {}
+    status = shoot.get("status") or {}
+    operation = status.get("lastOperation") or {}
     parts = [f"lastOperation {operation.get('type')} {operation.get('state')}"]
+    if status.get("hibernated"):
+        parts.append("hibernated")
     if _is_deleted(shoot):
         parts.append("deletionTimestamp")
     if FORCE_DELETION in _annotations(shoot):

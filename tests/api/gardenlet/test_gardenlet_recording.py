@@ -12,11 +12,11 @@ from gardenlet_flows import Played, kinds_of
 
 from actuator.interface import resource_of
 from generic.controller.predicates import OPERATION, TIMESTAMP
-from generic.testing.garden import Garden, order, resource_of_manifest
+from generic.testing.garden import Flow, Garden, order, resource_of_manifest
 from generic.testing.landscape.programs import gardener_version
 from hack.gardenlet.comparison import unexplained, version_problem
 from hack.gardenlet.protocol import Recording, read
-from hack.gardenlet.reduction import CREATE, FORCE, REMOVE
+from hack.gardenlet.reduction import CREATE, HIBERNATE, MIGRATE, REMOVE, RESTORE, WAKE
 
 FILE = Path(__file__).with_name("recording.json")
 CONFIRM = "confirmation.gardener.cloud/deletion"
@@ -41,39 +41,42 @@ def test_each_known_difference_has_a_reason(recorded):
 
 
 def test_the_simulated_gardenlet_writes_as_the_real_one(recorded, played):
-    assert unexplained(recorded, played.record(CREATE, REMOVE, FORCE)) == []
+    assert unexplained(recorded, played.record(*recorded.flows)) == []
 
 
 @pytest.fixture
 def found(recorded, played) -> Callable[..., list[str]]:
-    """The differences of one flow, if a part of the simulation is another one."""
+    """The differences of some flows, if a part of the simulation is another one."""
 
-    def find(flow: str, **changes: Any) -> list[str]:
-        simulated = attrs.evolve(played, **changes).record(flow)
-        flows = {flow: recorded.flows[flow]}
-        left = unexplained(attrs.evolve(recorded, flows=flows), simulated)
+    def find(*flows: str, **changes: Any) -> list[str]:
+        simulated = attrs.evolve(played, **changes).record(*flows)
+        kept = {flow: recorded.flows[flow] for flow in flows}
+        left = unexplained(attrs.evolve(recorded, flows=kept), simulated)
         return [one for one in left if not one.startswith("known")]
 
     return find
 
 
-def test_a_wait_that_is_removed_is_found(found, monkeypatch):
-    together = [frozenset().union(*order.CREATION[1:4]), *order.CREATION[4:]]
-    monkeypatch.setattr(order, "CREATION", together)
-    differences = found(CREATE)
-    expected = "create: only gardenlet waits for Infrastructure before it writes ControlPlane"
-    assert expected in differences
-
-
 class AsksLater(Garden):
-    """Creates an object without a request, and annotates it afterwards."""
+    """Writes the timestamp of a request after the request."""
 
-    def deploy(self, manifest, operation="reconcile"):
-        created = self.client.create(resource_of_manifest(manifest), self.complete(manifest))
-        patch = {"metadata": {"annotations": self._request(operation)}}
-        where = created["metadata"]
-        resource = resource_of_manifest(manifest)
-        return self.client.patch(resource, where["name"], where["namespace"], patch)
+    def _request(self, operation):
+        return {OPERATION: operation}
+
+    def deploy(self, manifest, operation="reconcile", resting=order.ON_REQUEST):
+        return self._stamped(super().deploy(manifest, operation, resting))
+
+    def ask(self, kind, namespace, name, operation):
+        super().ask(kind, namespace, name, operation)
+        self._stamped(self.client.get(resource_of(kind), name, namespace))
+
+    def _stamped(self, obj):
+        meta = obj["metadata"]
+        if OPERATION not in (meta.get("annotations") or {}):
+            return obj
+        patch = {"metadata": {"annotations": {TIMESTAMP: self._timestamp()}}}
+        where = resource_of_manifest(obj), meta["name"], meta.get("namespace", "")
+        return self.client.patch(*where, patch)
 
 
 class ConfirmsNothing(Garden):
@@ -91,11 +94,68 @@ class ConfirmsLater(Garden):
         super().delete(kind, namespace, name, force=force)
 
 
-def test_an_annotation_that_is_written_later_is_found(found):
-    written = f"create, then annotate {OPERATION}=reconcile, {TIMESTAMP}"
-    assert f"create: Infrastructure: only the simulation writes [{written}]" in found(
-        CREATE, garden=AsksLater
-    )
+def hasty(*unawaited: str) -> type[Flow]:
+    """A flow that does not wait for some kinds to be ready or migrated."""
+
+    class Hasty(Flow):
+        def wait(self, kinds, missing):
+            super().wait([kind for kind in kinds if kind.name not in unawaited], missing)
+
+    return Hasty
+
+
+@pytest.mark.parametrize(
+    ("unawaited", "waits"),
+    [
+        ("BackupEntry Infrastructure", {CREATE: "Infrastructure before DNSRecord"}),
+        ("ControlPlane", {REMOVE: "ControlPlane before deletion of Worker"}),
+        (
+            "DNSRecord Worker",
+            {
+                HIBERNATE: "Worker before deletion of DNSRecord",
+                WAKE: "DNSRecord before ControlPlane",
+            },
+        ),
+        (
+            "BackupEntry Infrastructure Worker",
+            {
+                MIGRATE: "Worker before deletion of Worker",
+                RESTORE: "Infrastructure before DNSRecord",
+            },
+        ),
+    ],
+)
+def test_waits_that_are_removed_are_found(found, unawaited, waits):
+    expected = {f"{flow}: only gardenlet waits for {wait}" for flow, wait in waits.items()}
+    assert expected <= {*found(*waits, flow=hasty(*unawaited.split()))}
+
+
+STAMP = f"annotate {TIMESTAMP}"
+DELETION = f"annotate {CONFIRM}=true, {TIMESTAMP}, then delete"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {CREATE: f"create with {OPERATION}=reconcile, then {STAMP}"},
+        {
+            HIBERNATE: f"annotate {OPERATION}=reconcile, then {STAMP}",
+            WAKE: f"annotate {OPERATION}=reconcile, then {STAMP}",
+        },
+        {
+            MIGRATE: f"annotate {OPERATION}=migrate, then {STAMP}, then {DELETION}",
+            RESTORE: (
+                f"create with {OPERATION}=wait-for-state, then {STAMP}, "
+                f"then annotate {OPERATION}=restore"
+            ),
+        },
+    ],
+)
+def test_an_annotation_in_another_order_is_found(found, written):
+    expected = {
+        f"{flow}: Network: only the simulation writes [{text}]" for flow, text in written.items()
+    }
+    assert expected <= {*found(*written, garden=AsksLater)}
 
 
 @pytest.mark.parametrize(

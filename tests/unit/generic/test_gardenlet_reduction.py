@@ -12,7 +12,7 @@ from actuator import Resource
 from hack.gardenlet.comparison import differences, of_thresholds, unexplained, version_problem
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
-from hack.gardenlet.reduction import runs_of
+from hack.gardenlet.reduction import flows_of
 from hack.gardenlet.watching import Log, Version, watched
 from hack.gardenlet.writes import write_between
 
@@ -21,6 +21,7 @@ OPERATION, TIMESTAMP = "gardener.cloud/operation", "gardener.cloud/timestamp"
 CONFIRM = "confirmation.gardener.cloud/deletion"
 FORCE = "confirmation.gardener.cloud/force-deletion"
 ASKED = {OPERATION: "reconcile", TIMESTAMP: "2026-11-25T00:00:00Z"}
+LATER = "2026-11-25T00:00:00.5Z"
 CONFIRMED = {CONFIRM: "true", TIMESTAMP: "2026-11-25T00:00:01Z"}
 READY = {"observedGeneration": 1, "lastOperation": {"type": "Create", "state": "Succeeded",
          "lastUpdateTime": "2026-11-25T00:00:00Z"}}  # fmt: skip
@@ -34,9 +35,12 @@ def obj(kind="Worker", annotations=None, name="x", spec=None, **more):
     return {"kind": kind, "metadata": {**meta, **more}, "spec": spec or {}, "status": status}
 
 
-def cluster(operation="Create", state="Processing", annotations=None, **meta):
-    status = {"lastOperation": {"type": operation, "state": state}}
-    shoot = {"metadata": {"annotations": annotations or {}, **meta}, "spec": {}, "status": status}
+def cluster(operation="Create", state="Processing", annotations=None, sleep="", **meta):
+    """`sleep`: "to", "in" or "from" hibernation."""
+    operation = {"type": operation, "state": state}
+    status = {"lastOperation": operation, "hibernated": sleep in ("in", "from")}
+    spec = {"hibernation": {"enabled": sleep in ("to", "in")}}
+    shoot = {"metadata": {"annotations": annotations or {}, **meta}, "spec": spec, "status": status}
     return {"kind": "Cluster", "metadata": {"name": SHOOT}, "spec": {"shoot": shoot}}
 
 
@@ -108,21 +112,33 @@ class History:
         for kind in kinds if ready else ():
             self.ready(kind)
 
-    def ready(self, kind):
-        self.write(obj(kind, {TIMESTAMP: ASKED[TIMESTAMP]}, status=READY))
+    def ask(self, kind, operation="reconcile", status=READY):
+        self.write(obj(kind, {OPERATION: operation, TIMESTAMP: LATER}, status=READY))
+        self.ready(kind, status, LATER)
 
-    def delete(self, *kinds):
+    def ready(self, kind, status=READY, asked=ASKED[TIMESTAMP]):
+        self.write(obj(kind, {TIMESTAMP: asked}, status=status))
+
+    def delete(self, *kinds, **more):
         for kind in kinds:
-            self.write(obj(kind, CONFIRMED, status=READY))
-            self.write(obj(kind, CONFIRMED, status=READY, deletionTimestamp="now"))
+            self.write(obj(kind, CONFIRMED, status=READY, **more))
+            self.write(obj(kind, CONFIRMED, status=READY, deletionTimestamp="now", **more))
         for kind in kinds:
-            self.gone(kind)
+            self.gone(kind, **more)
 
-    def gone(self, kind):
-        self.write(obj(kind, CONFIRMED, status=READY, deletionTimestamp="now"), "DELETED")
+    def gone(self, kind, **more):
+        self.write(obj(kind, CONFIRMED, status=READY, deletionTimestamp="now", **more), "DELETED")
 
-    def flows(self):
-        return runs_of(self.versions, [SHOOT]).protocols()
+    def succeed(self, operation="Create", **more):
+        self.write(cluster(operation, "Succeeded", **more))
+
+    def end(self, *annotations):
+        """The Cluster is deleted."""
+        forced = dict.fromkeys(annotations, "true")
+        self.write(cluster("Delete", annotations=forced, deletionTimestamp="now"), "DELETED")
+
+    def flows(self, *others, shoots=()):
+        return flows_of([self.versions, *(one.versions for one in others)], [SHOOT, *shoots])
 
 
 @pytest.fixture
@@ -137,6 +153,7 @@ def test_a_kind_is_after_those_that_were_ready_before_its_first_write(history):
     history.ready("Infrastructure")
     history.create("Worker")
     history.ready("DNSRecord")
+    history.succeed()
     flow = history.flows()["create"]
     assert flow.order["Worker"] == ["Cluster", "Infrastructure"]
     assert flow.steps["Worker"] == [[CREATED]]
@@ -147,17 +164,23 @@ def test_a_kind_of_which_one_object_is_not_ready_is_before_no_other(history):
     history.create("DNSRecord")
     history.write(obj("DNSRecord", ASKED, name="other"), "ADDED")
     history.create("Worker")
+    history.succeed()
     assert history.flows()["create"].order["Worker"] == ["Cluster"]
 
 
 def test_writes_after_the_shoot_is_deleted_belong_to_the_deletion(history):
-    history.create("Infrastructure", "Worker")
+    history.create("Infrastructure", "Worker", "ControlPlane")
     history.write(cluster("Delete", deletionTimestamp="now"))
+    history.ask("ControlPlane")
     history.delete("Worker")
     history.delete("Infrastructure")
+    history.end()
     flow = history.flows()["delete"]
     assert flow.steps["Worker"] == flow.steps["Infrastructure"] == [DELETION]
-    assert flow.order == {"Infrastructure": ["Worker"]}
+    assert flow.order["deletion of Worker"] == ["Cluster", "ControlPlane"]
+    assert flow.order["deletion of Infrastructure"] == [
+        "Cluster", "ControlPlane", "deletion of Worker",
+    ]  # fmt: skip
 
 
 def test_a_deletion_without_finalizers_is_a_write(history):
@@ -165,35 +188,137 @@ def test_a_deletion_without_finalizers_is_a_write(history):
     history.write(cluster("Delete", deletionTimestamp="now"))
     history.write(obj(annotations=CONFIRMED, status=READY))
     history.write(obj(annotations=CONFIRMED, status=READY), "DELETED")
+    history.end()
     assert history.flows()["delete"].steps["Worker"] == [DELETION]
 
 
 def test_a_forced_deletion_is_no_normal_one(history):
     history.create("Infrastructure", "Worker")
+    history.succeed()
     history.write(cluster("Delete", deletionTimestamp="now"))
     history.delete("Worker")
     history.write(cluster("Delete", annotations={FORCE: "true"}, deletionTimestamp="now"))
     history.delete("Infrastructure")
+    history.end(FORCE)
     flows = history.flows()
     assert flows.keys() == {"create", "force-delete"}
     assert flows["force-delete"].steps["Infrastructure"] == [DELETION]
     assert "Worker" not in flows["force-delete"].steps
 
 
+def test_a_flow_that_did_not_come_to_its_end_is_left_out(history):
+    history.create("Worker")
+    history.write(cluster(state="Error"))
+    assert history.flows() == {}
+
+
+def test_hibernation_and_waking_end_with_what_the_cluster_shows_then(history):
+    history.create("Worker", "DNSRecord")
+    history.succeed()
+    history.write(cluster("Create", "Succeeded", sleep="to"))
+    history.write(cluster("Reconcile", sleep="to"))
+    history.ask("Worker")
+    history.delete("DNSRecord")
+    history.succeed("Reconcile", sleep="in")
+    history.write(cluster("Reconcile", sleep="from"))
+    history.create("DNSRecord")
+    history.ask("Worker")
+    history.succeed("Reconcile")
+    flows = history.flows()
+    assert flows.keys() == {"create", "hibernate", "wake"}
+    assert flows["hibernate"].order["deletion of DNSRecord"] == ["Cluster", "Worker"]
+    assert flows["hibernate"].steps["DNSRecord"] == [DELETION]
+    assert flows["wake"].order["Worker"] == ["Cluster", "DNSRecord"]
+    assert flows["wake"].steps["DNSRecord"] == [[CREATED]]
+    working, done = (
+        f"show lastOperation Reconcile {state}" for state in ("Processing", "Succeeded")
+    )
+    assert flows["hibernate"].steps["Cluster"] == [[working, f"{done}, hibernated"]]
+    assert flows["wake"].steps["Cluster"] == [[f"{working}, hibernated", done]]
+
+
+def test_a_migration_is_recorded_in_one_seed_and_the_restoration_in_the_other(history):
+    migrated = {"lastOperation": {"type": "Migrate", "state": "Succeeded"}}
+    history.create("Worker")
+    history.succeed()
+    history.write(cluster("Migrate"))
+    history.ask("Worker", "migrate", migrated)
+    history.delete("Worker")
+    history.write(cluster("Migrate"), "DELETED")
+    other = History()
+    other.write(cluster("Restore"), "ADDED")
+    other.write(obj("Worker", {OPERATION: "wait-for-state", TIMESTAMP: "now"}), "ADDED")
+    other.ask("Worker", "restore")
+    other.succeed("Restore")
+    flows = history.flows(other)
+    assert flows.keys() == {"create", "migrate", "restore"}
+    asked = f"annotate {OPERATION}=migrate, {TIMESTAMP}"
+    assert flows["migrate"].steps["Worker"] == [[asked, *DELETION]]
+    assert flows["migrate"].order["deletion of Worker"] == ["Cluster", "Worker"]
+    assert flows["restore"].order["Worker"] == ["Cluster"]
+
+
+def test_a_bastion_is_deleted_before_the_cluster_shows_the_deletion(history):
+    asked = {TIMESTAMP: ASKED[TIMESTAMP]}
+    history.create("Bastion")
+    history.succeed()
+    history.write(obj("Bastion", asked, status=READY, deletionTimestamp="now"))
+    history.write(obj("Bastion", asked, status=READY, deletionTimestamp="now"), "DELETED")
+    history.write(cluster("Delete", deletionTimestamp="now"))
+    history.end()
+    flow = history.flows()["delete"]
+    assert flow.steps["Bastion"] == [["delete"]]
+    assert flow.order["Cluster"] == ["deletion of Bastion"]
+
+
+def test_a_forced_bastion_belongs_to_the_forced_deletion(history):
+    asked = {TIMESTAMP: ASKED[TIMESTAMP]}
+    forced = {FORCE: "true", **asked}
+    history.create("Bastion")
+    history.succeed()
+    history.write(obj("Bastion", asked, status=READY, deletionTimestamp="now"))
+    history.write(obj("Bastion", forced, status=READY, deletionTimestamp="now"))
+    history.write(obj("Bastion", forced, status=READY, deletionTimestamp="now"), "DELETED")
+    history.write(cluster("Delete", annotations=forced, deletionTimestamp="now"))
+    history.end(FORCE)
+    flows = history.flows()
+    assert flows.keys() == {"create", "force-delete"}
+    assert flows["force-delete"].steps["Bastion"] == [[f"annotate {FORCE}=true"]]
+    assert flows["force-delete"].order["Cluster"] == ["deletion of Bastion"]
+
+
+def test_backups_belong_to_their_shoot_and_a_bucket_to_none(history):
+    entry = {"name": f"{SHOOT}--0a-1b", "namespace": ""}
+    history.write(obj("BackupBucket", ASKED, name="bucket", namespace=""), "ADDED")
+    history.write(obj("BackupEntry", ASKED, **entry), "ADDED")
+    history.succeed()
+    history.write(cluster("Delete", deletionTimestamp="now"))
+    history.end()
+    history.delete("BackupEntry", **entry)
+    history.delete("BackupBucket", name="bucket", namespace="")
+    flows = history.flows(shoots=["bucket"])
+    assert flows["create"].steps["BackupBucket"] == flows["create"].steps["BackupEntry"]
+    assert flows["delete"].steps["BackupEntry"] == flows["delete"].steps["BackupBucket"]
+    assert flows["delete"].order["deletion of BackupEntry"] == ["Cluster", "deletion of Cluster"]
+    assert "deletion of BackupBucket" not in flows["delete"].order
+
+
 def test_only_orders_of_all_runs_are_kept(history):
     history.create("Infrastructure", "Worker")
+    history.succeed()
     other = History()
     other.write(cluster(), "ADDED")
     other.create("Infrastructure")
     other.create("Worker")
+    other.succeed()
     last = len(history.versions)
     for version in other.versions:
         moved = version.obj["metadata"] | {"resourceVersion": str(last + version.number)}
         where = {"name": "other"} if version.obj["kind"] == "Cluster" else {"namespace": "other"}
         versioned = {**version.obj, "metadata": {**moved, **where}}
         history.versions.append(Version(0.0, version.event, versioned))
-    both = runs_of(history.versions, [SHOOT, "other"]).protocols()["create"]
-    alone = runs_of(history.versions, ["other"]).protocols()["create"]
+    both = flows_of([history.versions], [SHOOT, "other"])["create"]
+    alone = flows_of([history.versions], ["other"])["create"]
     assert both.runs == 2
     assert both.order["Worker"] == ["Cluster"]
     assert alone.order["Worker"] == ["Cluster", "Infrastructure"]
@@ -213,9 +338,9 @@ FLOW = FlowProtocol(
         ({}, ["create: the simulation does not have this flow"]),
         ({"create": FLOW, "wake": FLOW}, ["wake: the recording does not have this flow"]),
         ({"create": FlowProtocol(1, FLOW.steps, {})},
-         ["create: only gardenlet waits for Infrastructure before it writes Worker"]),
+         ["create: only gardenlet waits for Infrastructure before Worker"]),
         ({"create": FlowProtocol(1, FLOW.steps, {**FLOW.order, "Infrastructure": ["Worker"]})},
-         ["create: only the simulation waits for Worker before it writes Infrastructure"]),
+         ["create: only the simulation waits for Worker before Infrastructure"]),
         ({"create": FlowProtocol(1, {"Infrastructure": [[CREATED]]}, {})},
          ["create: the simulation writes no Worker"]),
         ({"create": FlowProtocol(1, {**FLOW.steps, "Network": [["create"]]}, FLOW.order)},
