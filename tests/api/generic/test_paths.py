@@ -67,10 +67,19 @@ CREATE = """
     reconcile: Worker
     reconcile: Bastion SelfHostedShootExposure
 """
-WAKE = CREATE.replace("Bastion ", "")
-AGAIN = WAKE.replace(" Infrastructure", "").replace("    reconcile: DNSRecord\n", "")
-"""Infrastructures, DNSRecords and Bastions are asked again only where they are not ready."""
-BROKEN = "\n".join(AGAIN.splitlines()[:5])
+AGAIN = """
+    reconcile: ContainerRuntime ControlPlane Extension
+    reconcile: Network OperatingSystemConfig
+    reconcile: Worker
+    reconcile: SelfHostedShootExposure
+"""
+"""The others are asked again only where they are not ready."""
+WAKE = f"""
+    reconcile: Infrastructure
+    reconcile: DNSRecord
+    {AGAIN}
+"""
+BROKEN = AGAIN[: AGAIN.index("reconcile: Worker")]
 """The same up to a Network that fails."""
 HIBERNATE = f"""
     {AGAIN}
