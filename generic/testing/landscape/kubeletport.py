@@ -26,11 +26,16 @@ class KubeletPort:
     """Listens on loopback while the context is open; only clients of `client_ca` are answered."""
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path) -> None:
-        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(certificate, key)
-        self._tls.load_verify_locations(client_ca)
-        self._tls.verify_mode = ssl.CERT_REQUIRED
+        self.renew(certificate, key, client_ca)
         self._listener = socket.create_server(("127.0.0.1", 0))
+
+    def renew(self, certificate: Path, key: Path, client_ca: Path) -> None:
+        """Use these files for connections from now on, as after a rotation of credentials."""
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        tls.load_verify_locations(client_ca)
+        tls.verify_mode = ssl.CERT_REQUIRED
+        self._tls = tls
 
     @property
     def number(self) -> int:

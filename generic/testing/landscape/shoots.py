@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from attrs import define, field, frozen
@@ -29,27 +30,41 @@ from generic.testing.landscape.router import Router
 from generic.testing.machinecontroller import MachineControllers
 
 _ROLE = "gardener.cloud/role=shoot"
-_MANAGED, _ISSUED = "managed-by=secrets-manager", "issued-at-time"
 _SERVER, _CLIENT, _KUBELET = "ca", "ca-client", "ca-kubelet"
 """The authorities of a shoot: of its API server, of that one's clients, of its kubelets."""
+_MANAGED = f"managed-by=secrets-manager,name in ({_SERVER},{_CLIENT},{_KUBELET})"
+_ISSUED = "issued-at-time"
 _APISERVER, _HTTPS = "kube-apiserver", 443
 
 
-def authorities(secrets: list[Raw]) -> Mapping[str, Authority]:
-    """Return the newest authority of each name among a shoot's Secrets (Gardener, secretsmanager).
+@frozen
+class Authorities:
+    """The authorities of one name: several during a rotation of credentials, else one."""
 
-    Of an authority whose key is kept elsewhere there is none.
+    newest: Authority
+    certificates: bytes
+    """The certificates of all: a server may still have a certificate of the old one."""
+
+
+def authorities(secrets: list[Raw]) -> Mapping[str, Authorities]:
+    """Return the authorities of each name among a shoot's Secrets (Gardener, secretsmanager).
+
+    Those whose key is kept elsewhere are left out.
     """
-    found: dict[str, tuple[int, Authority]] = {}
+    found: dict[str, dict[int, KeyPair]] = {}
     for secret in secrets:
         labels, data = secret["metadata"].get("labels") or {}, secret.get("data") or {}
-        if "ca.key" not in data:
-            continue
-        pair = KeyPair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
-        name, issued = str(labels.get("name")), int(labels.get(_ISSUED) or 0)
-        if name not in found or found[name][0] < issued:
-            found[name] = issued, Authority(pair)
-    return {name: authority for name, (_, authority) in found.items()}
+        if "ca.key" in data:
+            pair = KeyPair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
+            name, issued = str(labels.get("name")), int(labels.get(_ISSUED) or 0)
+            found.setdefault(name, {})[issued] = pair
+    return {
+        name: Authorities(
+            Authority(pairs[max(pairs)]),
+            b"".join(pairs[issued].certificate for issued in sorted(pairs)),
+        )
+        for name, pairs in found.items()
+    }
 
 
 @frozen
@@ -66,14 +81,13 @@ class ShootAccess:
         found = self.authorities()
         if not ports or not {_SERVER, _CLIENT} <= found.keys():
             return None
-        pair = found[_CLIENT].client("landscape", ["system:masters"])
-        server, name = f"https://{HOST}:{ports[0]}", _APISERVER
-        ca = found[_SERVER].key_pair.certificate
+        pair = found[_CLIENT].newest.client("landscape", ["system:masters"])
+        server, name, ca = f"https://{HOST}:{ports[0]}", _APISERVER, found[_SERVER].certificates
         return InlineKubeconfig(
             server, ca, certificate=pair.certificate, key=pair.key, tls_server_name=name
         )
 
-    def authorities(self) -> Mapping[str, Authority]:
+    def authorities(self) -> Mapping[str, Authorities]:
         """Return the authorities in the seed. Raises ApiError."""
         return authorities(self.seed.list(SECRETS, self.namespace, label_selector=_MANAGED))
 
@@ -87,6 +101,9 @@ class _Shoot:
     server: str = ""
     """The address to which `client` is connected; it changes with the API server's process."""
     nodes: ShootNodes | None = None
+    port: KubeletPort | None = None
+    kubelets: Authorities | None = None
+    """The authorities of the port's certificate and of its clients."""
     stack: ExitStack = field(factory=ExitStack)
 
     def connect(self) -> HttpClient | None:
@@ -152,26 +169,30 @@ class Shoots:
                 shoot.client = None
 
     def _serve(self, shoot: _Shoot) -> None:
-        if shoot.nodes is None:
-            kubelets = shoot.access.authorities().get(_KUBELET)
-            if kubelets is None:
-                return
-            port = shoot.stack.enter_context(self._port(shoot.access.namespace, kubelets))
+        kubelets = shoot.access.authorities().get(_KUBELET)
+        if kubelets is not None and kubelets != shoot.kubelets:
+            self._renew_port(shoot, kubelets)
+        if shoot.nodes is None and shoot.port is not None:
             shoot.nodes = ShootNodes(
                 self._seed,
                 shoot.access.namespace,
                 shoot.connect,
-                port.number,
+                shoot.port.number,
                 self._version,
                 self._clock,
             )
-        shoot.nodes.poll()
+        if shoot.nodes is not None:
+            shoot.nodes.poll()
 
-    def _port(self, namespace: str, kubelets: Authority) -> KubeletPort:
-        """Return a port with a certificate of the shoot's kubelets, which its API server trusts."""
-        folder = self._directory / namespace
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        certificate, key, ca = (folder / f"kubelet{end}" for end in (".crt", ".key", "-ca.crt"))
-        kubelets.serving([HOST, "localhost"]).save(certificate, key)
-        ca.write_bytes(kubelets.key_pair.certificate)
-        return KubeletPort(certificate, key, ca)
+    def _renew_port(self, shoot: _Shoot, kubelets: Authorities) -> None:
+        """Give the port a certificate of the shoot's kubelets, which its API server trusts."""
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        with TemporaryDirectory(dir=self._directory) as folder:
+            files = [Path(folder, name) for name in ("kubelet.crt", "kubelet.key", "ca.crt")]
+            kubelets.newest.serving([HOST, "localhost"]).save(files[0], files[1])
+            files[2].write_bytes(kubelets.certificates)
+            if shoot.port is None:
+                shoot.port = shoot.stack.enter_context(KubeletPort(*files))
+            else:
+                shoot.port.renew(*files)
+        shoot.kubelets = kubelets

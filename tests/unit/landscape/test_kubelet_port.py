@@ -69,6 +69,13 @@ def first_line(port, pki, client):
         return found
 
 
+def test_after_a_rotation_the_port_answers_clients_of_the_new_authority_alone(port, pki):
+    port.renew(pki / "kubelet-s.crt", pki / "kubelet-s.key", pki / "other.crt")
+    assert first_line(port, pki, "other") == b"HTTP/1.1 200 OK"
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        first_line(port, pki, "api")
+
+
 def test_the_port_is_closed_with_its_context(pki):
     with KubeletPort(pki / "kubelet-s.crt", pki / "kubelet-s.key", pki / "api.crt") as port:
         number = port.number

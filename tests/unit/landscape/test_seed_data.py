@@ -35,7 +35,7 @@ def secret(name, issued, pair, *, has_key=True):
     return {"metadata": {"labels": {"name": name, "issued-at-time": str(issued)}}, "data": data}
 
 
-def test_the_newest_authority_of_each_name_counts():
+def test_the_newest_authority_signs_and_all_of_the_name_are_trusted():
     old, new, other = (Authority.new("ca").key_pair for _ in range(3))
     found = authorities(
         [
@@ -46,7 +46,11 @@ def test_the_newest_authority_of_each_name_counts():
             {"metadata": {}, "data": {}},
         ]
     )
-    assert {name: one.key_pair for name, one in found.items()} == {"ca-client": new, "ca": other}
+    assert {name: one.newest.key_pair for name, one in found.items()} == {
+        "ca-client": new,
+        "ca": other,
+    }
+    assert found["ca-client"].certificates == old.certificate + new.certificate
 
 
 def test_gardenlets_thresholds_are_its_own():
