@@ -15,6 +15,7 @@ itself: never run such tests in several processes at once. Not here: fast tests,
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
@@ -47,11 +48,11 @@ def garden(landscape: LandscapeWorld) -> HttpClient:
     return landscape.landscape.garden.client
 
 
-@pytest.fixture
-def new_shoot(landscape: LandscapeWorld) -> Iterator[Callable[[str], ShootOwner]]:
-    """Return a function that creates a Shoot and waits until it is ready.
+@contextmanager
+def _temporary_shoots(landscape: LandscapeWorld) -> Iterator[Callable[[str], ShootOwner]]:
+    """Provide a function that creates a Shoot and waits until it is ready.
 
-    At the end of the test the outside world is repaired, and Shoots that exist are deleted.
+    At the end the outside world is repaired, and Shoots that exist are deleted.
     """
     owners: list[ShootOwner] = []
 
@@ -73,6 +74,23 @@ def new_shoot(landscape: LandscapeWorld) -> Iterator[Callable[[str], ShootOwner]
 
 
 @pytest.fixture
+def new_shoot(landscape: LandscapeWorld) -> Iterator[Callable[[str], ShootOwner]]:
+    """Return a function that creates a Shoot and waits until it is ready.
+
+    At the end of the test the outside world is repaired, and Shoots that exist are deleted.
+    """
+    with _temporary_shoots(landscape) as create:
+        yield create
+
+
+@pytest.fixture
 def real_shoot(new_shoot: Callable[[str], ShootOwner]) -> ShootOwner:
     """Return the owner of a new Shoot that is ready; it is deleted at the end of the test."""
     return new_shoot(f"s-{secrets.token_hex(3)}")
+
+
+@pytest.fixture(scope="module")
+def shared_shoot(landscape: LandscapeWorld) -> Iterator[ShootOwner]:
+    """Yield the owner of a new Shoot that is ready, and that all tests of a module share."""
+    with _temporary_shoots(landscape) as create:
+        yield create(f"s-{secrets.token_hex(3)}")
