@@ -1,0 +1,172 @@
+"""One Shoot of a real gardenlet through its life, while its pool, credentials and extension change.
+
+The tests share the Shoot, and each leaves it ready; the last one force-deletes it. They take about
+18 minutes on a quiet machine of two cores: each error of an Infrastructure takes three.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from harness import eventually
+from landscape_shoots import InSeed, exists, has_failed
+
+from actuator import Resource
+from generic.kube.clusters import NAMESPACES
+from generic.testing.landscape.users import is_gone, is_ready
+
+pytest_plugins = ["generic.tools.landscape_fixtures"]
+pytestmark = pytest.mark.timeout(1800)
+
+BASTIONS = Resource("operations.gardener.cloud/v1alpha1", "bastions")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+CONTROLLER_DEPLOYMENTS = Resource(
+    "core.gardener.cloud/v1", "controllerdeployments", namespaced=False
+)
+CREDENTIALS, UNAUTHENTICATED = "credentials-revoked", "ERR_INFRA_UNAUTHENTICATED"
+AWS, NEW_TAG = "extension-aws", "0.2.0"
+SECONDS, FORCE, ROLL = 600.0, 180.0, 120.0
+"""Maximum times on a busy machine."""
+
+
+@pytest.fixture
+def shoot(shared_shoot):
+    return shared_shoot
+
+
+@pytest.fixture
+def seen(landscape, shoot):
+    return InSeed(landscape, shoot)
+
+
+def test_the_machines_of_a_pool_are_replaced_when_its_kubelets_change(shoot, seen):
+    old = seen.machines()
+    workers = seen.raw()["spec"]["provider"]["workers"]
+    workers[0]["kubernetes"] = {"kubelet": {"systemReserved": {"memory": "200Mi"}}}
+    seen.change({"provider": {"workers": workers}})
+    assert shoot.watch(is_ready, SECONDS, print)
+    assert_replaced(seen, old)
+
+
+def assert_replaced(seen, old):
+    """Other machines run, each with a node that is ready; no old machine or node is left."""
+    new = seen.machines()
+    assert new
+    assert new.isdisjoint(old)
+    assert eventually(lambda: seen.ready_nodes() == new)
+
+
+def test_all_credentials_of_a_shoot_are_rotated(shoot, seen):
+    old, before = seen.machines(), seen.access().authorities()
+    shoot.request("rotate-credentials-start")
+    assert shoot.watch(is_ready, SECONDS, print)
+    assert phases(seen) == {"Prepared"}
+    assert_replaced(seen, old)
+    shoot.request("rotate-credentials-complete")
+    assert shoot.watch(is_ready, SECONDS, print)
+    assert phases(seen) == {"Completed"}
+    after = seen.access().authorities()
+    assert after.keys() == before.keys()
+    for name, authorities in after.items():
+        assert authorities.newest != before[name].newest
+        assert authorities.certificates == authorities.newest.key_pair.certificate
+    assert seen.ready_nodes() == seen.machines()
+
+
+def phases(seen):
+    """The phases of the rotations that the user completes."""
+    rotation = seen.raw()["status"]["credentials"]["rotation"]
+    return {rotation[one]["phase"] for one in ("certificateAuthorities", "serviceAccountKey")}
+
+
+@pytest.fixture
+def upgraded(landscape):
+    """Installs another release of the AWS extension; the first one at the end."""
+    garden, seed = landscape.landscape.garden.client, landscape.landscape.seeds[0].client
+
+    def install(values):
+        garden.patch(CONTROLLER_DEPLOYMENTS, AWS, "", {"helm": {"values": values}})
+
+    def has_rolled():
+        (found,) = (one for one in seed.list(DEPLOYMENTS) if one["metadata"]["name"] == AWS)
+        spec, status = found["spec"], found["status"]
+        counts = {status[one] for one in ("replicas", "updatedReplicas", "readyReplicas")}
+        seen = status["observedGeneration"] == found["metadata"]["generation"]
+        image = spec["template"]["spec"]["containers"][0]["image"]
+        return seen and image.endswith(NEW_TAG) and counts == {spec["replicas"]}
+
+    install({"image": {"tag": NEW_TAG}})
+    eventually(has_rolled, ROLL)
+    yield
+    install(None)
+
+
+def test_an_extension_is_upgraded_while_a_shoot_lives(landscape, shoot, seen, request):
+    processes = landscape.landscape.processes
+
+    def managers():
+        return {name for name in processes.alive() if f"_{AWS}-" in name}
+
+    old = managers()
+    request.getfixturevalue("upgraded")
+    assert eventually(lambda: old.isdisjoint(managers()), ROLL)
+    shoot.request("reconcile")
+    assert shoot.watch(is_ready, SECONDS, print)
+    lines = [line for name in managers() for line in processes.log(name).read_text().splitlines()]
+    assert any("operation succeeded" in line and seen.id in line for line in lines)
+
+
+def test_without_credentials_a_half_created_shoot_is_forced_and_a_living_one_is_retried(
+    landscape, shoot
+):
+    landscape.rehearsal.break_where_known(CREDENTIALS)
+    half = landscape.owner(f"half-{secrets.token_hex(2)}")
+    half.create(landscape.installed.offer.shoot(half.name))
+    shoot.request("reconcile")
+    assert half.watch(has_failed, SECONDS, print)
+    assert shoot.watch(has_failed, SECONDS, print)
+    assert UNAUTHENTICATED in shoot.look().codes
+    in_seed = InSeed(landscape, half)
+    half.delete()
+    assert half.force() == "", "it has the code of its creation"
+    assert half.watch(is_gone, FORCE, print)
+    assert not exists(in_seed.client, NAMESPACES, in_seed.id)
+    assert in_seed.processes() == []
+    landscape.rehearsal.mend_outside()
+    shoot.request("retry")
+    assert shoot.watch(is_ready, SECONDS, print)
+
+
+def test_a_shoot_with_a_bastion_that_cannot_be_deleted_is_forced(landscape, shoot, seen):
+    garden, name = landscape.landscape.garden.client, "ssh"
+    garden.create(BASTIONS, bastion(name, shoot))
+    eventually(lambda: garden.get(BASTIONS, name, shoot.namespace)["status"]["ingress"]["ip"])
+    landscape.rehearsal.break_where_known(CREDENTIALS)
+    shoot.request("reconcile")
+    assert shoot.watch(has_failed, SECONDS, print)
+    shoot.delete()
+    assert shoot.watch(lambda view: "still Bastions" in view.description, SECONDS, print)
+    assert UNAUTHENTICATED in shoot.look().codes, "of the operation before the deletion"
+    assert shoot.force() == ""
+    assert shoot.watch(is_gone, FORCE, print)
+    assert not exists(garden, BASTIONS, name, shoot.namespace)
+    assert {"AWS::EC2::VPC", "AWS::EC2::Instance"} <= seen.orphans()
+    assert seen.processes() == []
+
+
+def bastion(name, shoot):
+    key = Ed25519PrivateKey.generate().public_key()
+    public = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    return {
+        "apiVersion": BASTIONS.api_version,
+        "kind": "Bastion",
+        "metadata": {"name": name, "namespace": shoot.namespace},
+        "spec": {
+            "shootRef": {"name": shoot.name},
+            "sshPublicKey": public,
+            "ingress": [{"ipBlock": {"cidr": "192.0.2.7/32"}}],
+        },
+    }
