@@ -28,7 +28,7 @@ CONTROLLER_DEPLOYMENTS = Resource(
 )
 CREDENTIALS, UNAUTHENTICATED = "credentials-revoked", "ERR_INFRA_UNAUTHENTICATED"
 AWS, NEW_TAG = "extension-aws", "0.2.0"
-SECONDS, FORCE, ROLL = 600.0, 180.0, 120.0
+SECONDS, FORCE, ROLL = 600.0, 300.0, 120.0
 """Maximum times on a busy machine."""
 
 
