@@ -42,8 +42,8 @@ MOMENT = 0.5
 """Seconds that each operation takes."""
 STUCK = "ControlPlane"
 """The kind that fails with revoked credentials when a deletion deploys it once more."""
-SCALE = 1 / 60
-"""Of gardenlet's thresholds for errors."""
+SCALE = 1 / 6
+"""Of gardenlet's thresholds for errors and of its timeouts; a busy machine must not reach these."""
 _SECRET: Raw = {"secretRef": {"name": "cloudprovider"}}
 _REGION: Raw = {"region": "eu-1", **_SECRET}
 _ACCOUNT: Raw = {"name": "cloudprovider", "namespace": "default"}

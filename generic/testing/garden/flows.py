@@ -32,6 +32,7 @@ class Flow:
 
     `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's timeout, or
     after `patience` seconds if that is less, with an ActuatorError that names the missing state.
+    `scale` multiplies gardenlet's timeouts, and its thresholds for errors, which apply only then.
     `progress` receives the states that a wait sees, at each look.
     """
 
@@ -246,7 +247,7 @@ class Flow:
                 raise ActuatorError(
                     f"shoot {self._shoot.name}: {kind} {obj['metadata']['name']}: "
                     f"{error.get('description')} (gardenlet tolerates an error for {severe:.0f} s, "
-                    f"here {self._scale:g} times that)"
+                    f"here {severe * self._scale:g} s)"
                 )
 
     def _namespace_left(self) -> list[str]:
@@ -255,7 +256,7 @@ class Flow:
         return [f"Namespace {name} is still there"] if found else []
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
-        limit = min(seconds, self._patience)
+        limit = min(seconds * (self._scale or 1), self._patience)
 
         def reported() -> Sequence[str]:
             for problem in (found := problems()):
@@ -263,9 +264,8 @@ class Flow:
             return found
 
         if left := wait_while(reported, limit, _POLL):
-            raise ActuatorError(
-                f"shoot {self._shoot.name}: after {limit:.0f} s still waiting for {'; '.join(left)}"
-            )
+            waited = f"after {limit:.0f} s still waiting for {'; '.join(left)}"
+            raise ActuatorError(f"shoot {self._shoot.name}: {waited}")
 
 
 def still_there(obj: Raw) -> str:

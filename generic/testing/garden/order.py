@@ -111,6 +111,9 @@ _OTHER_TIMEOUT = 180.0
 _SEVERE: Mapping[str, float] = {"Infrastructure": 180.0, "DNSRecord": 15.0}
 _OTHER_SEVERE = 30.0
 
+SCALE = 1 / 30
+"""By which drills and tests shorten these seconds in a step that must get stuck."""
+
 HANDED_ON: Mapping[str, tuple[str, str]] = {
     "ControlPlane": ("Infrastructure", "infrastructureProviderStatus"),
     "Worker": ("Infrastructure", "infrastructureProviderStatus"),
