@@ -3,6 +3,8 @@
 from moving import OneNetwork
 
 from actuator.errors import ActuatorError
+from extensions.networkfilter.actuator import NetworkFilter
+from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
 from extensions.relations.rehearsal import RelationsRehearsal
 from generic.testing.rehearsal import Rehearsal
 
@@ -34,3 +36,27 @@ class NoOutside(OneScenario):
 
     def start(self, directory):
         raise ActuatorError("the outside does not start")
+
+
+class _NeverReady(NetworkFilter):
+    def reconcile(self, ctx, obj, cluster):
+        super().reconcile(ctx, obj, cluster)
+        raise ActuatorError("the reason")
+
+
+class NeverReady(NetworkFilterRehearsal):
+    """No object becomes ready."""
+
+    def actuators(self):
+        return [_NeverReady()]
+
+
+class AnotherType(NetworkFilterRehearsal):
+    """Its manifests have the type of the extension, not that of the drill."""
+
+    def manifests(self, shoot):
+        found = list(super().manifests(shoot))
+        for one in found:
+            if one["kind"] == "Extension":
+                one["spec"]["type"] = "filter"
+        return found

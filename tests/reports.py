@@ -29,12 +29,13 @@ def evidence(**more):
         "records": [Record(shoot="shoot--a", owner="Infrastructure n", resource=VPC)],
         "strips": [Strip(shoot="shoot--a", text="Stripped x/y from things.x n")],
         "bystanders": [Bystander(name="configmaps a/b", problem=None)],
+        "stripped": 1,
         "counted": {"orphaned": 2, "force_deleted": 1, "failed": 9},
         "failed_while_stuck": {"Infrastructure": 3, "ControlPlane": 1, "Bad": 1},
         "requests": {"PATCH": 9},
     }
     facts = {"drill": "abc", "title": "T", "scenario": "s", "scenario_text": "It rains."}
-    return Evidence(**facts, started="2026-01-01T00:00:00Z", **(seen | more))
+    return Evidence(**(facts | {"started": "2026-01-01T00:00:00Z"} | seen | more))
 
 
 def move(**more):

@@ -145,14 +145,13 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "Reconciler._count_lost_releases": (1, SHOWN),
     },
     "generic/reconciler/status.py": {"_last_operation": (2, NO_CLOCK), "_ready": (1, NO_CLOCK)},
-    "generic/testing/drill/observe.py": {
-        "Observer.follow": (1, NO_CLOCK),
-        "Observer._note": (1, NO_CLOCK),
-    },
+    "generic/testing/drill/log.py": {"Log.take": (1, NO_CLOCK)},
+    "generic/testing/drill/observe.py": {"Observer.__init__": (2, NO_CLOCK)},
+    "generic/testing/drill/paths.py": {"PathRun.play": (1, NO_CLOCK)},
     "generic/testing/drill/run.py": {
-        "Run._disturb": (1, NO_CLOCK),
-        "Run._delete_one": (1, NO_CLOCK),
-        "Run._force": (1, NO_CLOCK),
+        # Seconds since the drill began.
+        "Run.act": (1, NO_CLOCK),
+        "Run.check_readiness": (1, NO_CLOCK),
     },
     "generic/testing/drill/landscape/run.py": {
         # Seconds since the drill began.
@@ -161,7 +160,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "LandscapeRun._ask": (1, NO_CLOCK),
         "LandscapeRun._see": (1, NO_CLOCK),
         "LandscapeRun._note": (1, NO_CLOCK),
-        "LandscapeRun._say": (1, NO_CLOCK),
+        "LandscapeRun._act": (2, NO_CLOCK),
     },
     "generic/testing/drill/settings.py": {"Settings.facts": (1, SHOWN)},
     "generic/testing/drill/webhooksdown.py": {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import attrs
 
-from generic.testing.drill import takeover, webhooksdown
-from generic.testing.drill.judge import Finding
+from generic.testing.drill import takeover
+from generic.testing.drill.judge import WEBHOOKS_DOWN, Finding
 from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.paths import PATHS
 from generic.testing.drill.settings import Settings
@@ -70,10 +70,10 @@ def index(title: str, held: Sequence[Held]) -> str:
 
     findings = [Finding(rule="", title="", problems=tuple(one.broken)) for one in held]
     verdict = f"{sum(not one.broken for one in held)} of {len(held)} rounds hold."
-    return render("index", findings, what="Complete", title=title, verdict=verdict, held=held)
+    return render("index", findings, what="All drills", title=title, verdict=verdict, held=held)
 
 
-OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO, webhooksdown.SCENARIO)
+OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO, WEBHOOKS_DOWN)
 """The scenarios that need no description in a rehearsal."""
 
 

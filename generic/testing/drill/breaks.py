@@ -26,8 +26,9 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True)
 class Break:
-    """The wrappers of one bug."""
+    """The wrappers of one bug, and its description."""
 
+    text: str = ""
     client: Callable[[Client], Client] = lambda client: client
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     forgets_a_record: bool = False
@@ -141,14 +142,25 @@ def _hiding_errors(op: Raw) -> Raw | None:
 
 
 BREAKS: dict[str, Break] = {
-    "I1": Break(actuator=_Silent),
-    "I2": Break(client=partial(_RewritingClient, rewrite=_wiping_finalizers)),
-    "I3": Break(actuator=_TakesOwnFinalizer),
-    "I4": Break(actuator=_MakesTwo),
-    "I5": Break(client=partial(_RewritingClient, rewrite=_hiding_errors)),
-    "I6": Break(actuator=_OneAtATime),
-    "webhooks": Break(exempts_no_deletion=True),
-    "report": Break(forgets_a_record=True),
+    "I1": Break(text="the actuators report no external resources", actuator=_Silent),
+    "I2": Break(
+        text="the manager removes all finalizers together with its own",
+        client=partial(_RewritingClient, rewrite=_wiping_finalizers),
+    ),
+    "I3": Break(
+        text="each force_delete removes the manager's finalizer, then fails",
+        actuator=_TakesOwnFinalizer,
+    ),
+    "I4": Break(text="the actuators create each external resource twice", actuator=_MakesTwo),
+    "I5": Break(
+        text="the manager writes no errors",
+        client=partial(_RewritingClient, rewrite=_hiding_errors),
+    ),
+    "I6": Break(
+        text="an invalid object keeps a lock that all reconciliations need", actuator=_OneAtATime
+    ),
+    "webhooks": Break(text="the webhooks do not exempt deletions", exempts_no_deletion=True),
+    "report": Break(text="the report omits a record", forgets_a_record=True),
 }
 
 
@@ -234,14 +246,24 @@ def _number(namespace: str) -> int | None:
 
 
 _SINGLE: dict[str, Break] = {
-    "M1": Break(actuator=_NeverRestores),
-    "M2": Break(actuator=_MakesTwoOnRestore),
-    "M3": Break(actuator=_DeletesOnMigrate),
-    "M4": Break(actuator=_ForgetsState),
-    "M5": Break(client=partial(_RewritingClient, rewrite=_keeping_finalizers)),
-    "M6": Break(actuator=_DeletesNothing),
+    "M1": Break(text="the actuators fail to restore", actuator=_NeverRestores),
+    "M2": Break(
+        text="the actuators create each external resource again when they restore",
+        actuator=_MakesTwoOnRestore,
+    ),
+    "M3": Break(text="the actuators delete when they migrate", actuator=_DeletesOnMigrate),
+    "M4": Break(text="the actuators restore without the state", actuator=_ForgetsState),
+    "M5": Break(
+        text="the managers never remove a finalizer",
+        client=partial(_RewritingClient, rewrite=_keeping_finalizers),
+    ),
+    "M6": Break(text="the actuators report deletions without deleting", actuator=_DeletesNothing),
 }
 MIGRATION_BREAKS: dict[str, Break] = {
     **_SINGLE,
-    EACH: Break(actuator=_EachItsOwn, client=_EachItsOwnClient),
+    EACH: Break(
+        text="the first shoot has the bug of M1, the second the bug of M2, and so on",
+        actuator=_EachItsOwn,
+        client=_EachItsOwnClient,
+    ),
 }

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
-from actuator.errors import NotFound
+from actuator.errors import Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, Client, Resource
 from generic.kube.finalizers import strip
-from generic.kube.patches import add
+from generic.kube.headers import as_dict
 from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
 
@@ -15,6 +15,7 @@ NAME = "bystander"
 DISTURBANCE = "DrillHealthy"
 """Type of the condition that another controller reports."""
 _LONG_AGO = "2026-01-01T00:00:00Z"
+_ATTEMPTS = 20
 
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
@@ -25,7 +26,10 @@ def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
 
 
 def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
-    """Add a condition with special characters, as another controller's health check does."""
+    """Add a condition with special characters, as another controller's health check does.
+
+    An object that changes too often for it keeps its conditions.
+    """
     condition = {
         "type": DISTURBANCE,
         "status": "False",
@@ -35,8 +39,14 @@ def report_health(client: Client, resource: Resource, namespace: str, name: str)
         "lastUpdateTime": _LONG_AGO,
     }
     with suppress(NotFound):
-        patch = [add("/status/conditions/-", condition)]
-        client.patch(resource, name, namespace, patch, subresource="status")
+        for _ in range(_ATTEMPTS):
+            obj = client.get(resource, name, namespace)
+            known = as_dict(obj.get("status")).get("conditions") or []
+            version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+            patch = {"metadata": version, "status": {"conditions": [*known, condition]}}
+            with suppress(Conflict):
+                client.patch(resource, name, namespace, patch, subresource="status")
+                return
 
 
 def look_at(client: Client, resource: Resource, namespace: str, name: str) -> Bystander:

@@ -13,7 +13,7 @@ import attrs
 
 from generic.testing.drill import judge as force_deletion
 from generic.testing.drill.evidence import Evidence
-from generic.testing.drill.judge import Finding
+from generic.testing.drill.judge import WEBHOOKS_DOWN, Finding, contradictions
 from generic.testing.drill.landscape import page as landscape_page
 from generic.testing.drill.landscape import rules as landscape_rules
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
@@ -30,7 +30,6 @@ from generic.testing.drill.run import Run, drill
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
-from generic.testing.drill.webhooksdown import SCENARIO as WEBHOOKS_DOWN
 from generic.testing.drill.webhooksdown import WebhooksDown
 from generic.testing.rehearsal import CombinedRehearsal
 
@@ -89,6 +88,8 @@ def _write_json(output: Path, seen: E, told: E, findings: list[Finding]) -> list
     path = output / "report.json"
     write_json(path, told, findings)
     problems = check_report(path, seen, findings)
+    if isinstance(seen, Evidence):
+        problems += contradictions(seen)
     title = "The report matches the evidence"
     findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
     write_json(path, told, findings)

@@ -1,4 +1,7 @@
-"""The observations of a drill: plain data, written by the run, read by judge and report."""
+"""The observations of a drill: plain data, read by judge and report.
+
+The moments of objects and their texts derive from the evidence log (`history`).
+"""
 
 import re
 from collections.abc import Iterable
@@ -20,23 +23,29 @@ class Life:
     namespace: str = ""
     """Its namespace; "" for cluster-scoped kinds."""
     bad: bool = False
-    """Whether it is intentionally invalid: a check that it does not block the others."""
+    """Whether its shoot has an invalid object: a check that it does not block the others."""
     made: bool = False
     """Whether the actuator of another object created it, which also deletes it."""
     ready: float | None = None
+    failed: float | None = None
+    """When it first reported an error before its deletion."""
+    migrated: float | None = None
     deleted: float | None = None
     stuck: float | None = None
+    """When it first reported an error under deletion."""
     error: str = ""
+    """The last error."""
     codes: list[str] = attrs.field(factory=list)
     disturbed: float | None = None
-    """When another controller wrote a condition, with text that JSON encoders escape."""
+    """When it first had a condition of another controller, with text that JSON encoders escape."""
     blocked: str = ""
     """Time and message of its condition DeletionBlocked when that other condition was seen."""
     moved_on: float | None = None
     """When its condition DeletionBlocked was first updated after that."""
     forced: float | None = None
+    """When it was first under deletion with a force deletion confirmed."""
     released: float | None = None
-    """When our finalizer was first seen to be removed."""
+    """When it was first under deletion without our finalizer."""
     gone: float | None = None
     outcomes: list[str] = attrs.field(factory=list)
     """Every final outcome that the manager reported for this uid."""
@@ -54,13 +63,22 @@ _VARIABLE = re.compile(r"(?<![\w.-])[\w.-]*\d[\w.-]*")
 
 
 def by_error(lives: Iterable[Life]) -> dict[tuple[str, str, tuple[str, ...]], list[Life]]:
-    """Return the stuck objects by kind, shape of the error, and codes."""
+    """Return the objects that reported errors, by kind, shape of the last error, and codes."""
     found: dict[tuple[str, str, tuple[str, ...]], list[Life]] = {}
     for life in lives:
-        if life.stuck is not None:
+        if life.error:
             shape = _VARIABLE.sub("…", life.error)
             found.setdefault((life.kind, shape, tuple(life.codes)), []).append(life)
     return found
+
+
+@attrs.frozen(kw_only=True)
+class Act:
+    """A step of the drill."""
+
+    at: float
+    """Seconds since the drill began."""
+    text: str
 
 
 @attrs.frozen(kw_only=True)
@@ -124,6 +142,9 @@ class DrillEvidence:
     title: str
     scenario: str
     scenario_text: str
+    """The failure that it caused."""
+    broken: str = ""
+    """The bug that `--break` planted on purpose, and its rule; "": none."""
     started: str = ""
     """Start time, RFC 3339."""
     shoots_only: bool = False
@@ -142,13 +163,22 @@ class Evidence(DrillEvidence):
 
     path: str = ""
     """Name and steps of the rehearsed flows; "": a force deletion of stuck objects."""
+    acts: list[Act] = attrs.field(factory=list)
+    stopped: str = ""
+    """Why the drill ended before its end."""
+    scale: float | None = None
+    """Factor on gardenlet's timeouts and thresholds for errors; None: they did not apply."""
     unfinished: list[str] = attrs.field(factory=list)
     """Steps that did not end as expected."""
+    gaps: list[str] = attrs.field(factory=list)
+    """The reasons why the evidence log may be incomplete."""
     finalizers: dict[str, str] = attrs.field(factory=dict)
     """Our finalizers, by kind."""
     lives: list[Life] = attrs.field(factory=list)
     records: list[Record] = attrs.field(factory=list)
     strips: list[Strip] = attrs.field(factory=list)
+    stripped: int | None = None
+    """The finalizers of others that the manager counted as removed; None: it cannot be asked."""
     bystanders: list[Bystander] = attrs.field(factory=list)
     leftovers: list[str] = attrs.field(factory=list)
     """Our objects that still exist in the seed at the end."""

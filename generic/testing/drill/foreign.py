@@ -42,7 +42,14 @@ def foreign_world(
         options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
         ended: list[DeletionEnded] = []
         manager = manager_for(actuators, [names.type], options, None, ended.append)
-        world = World(names=names, admin=admin, manager=manager, actuators=actuators, ended=ended)
+        world = World(
+            names=names,
+            admin=admin,
+            direct=admin,
+            manager=manager,
+            actuators=actuators,
+            ended=ended,
+        )
         _check_kinds(world, rehearsal)
         try:
             _refuse_where_others_react(world, rehearsal)

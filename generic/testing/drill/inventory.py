@@ -25,6 +25,19 @@ def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
     return [others + found[0], *found[1:]]
 
 
+def check_types(manifests: Iterable[Raw], kinds: Iterable[Kind], type: str) -> None:
+    """Raise ConfigurationError for an object that no actuator serves, because of its type."""
+    typed = {kind.name for kind in kinds if kind.has_operation_annotation}
+    for manifest in manifests:
+        found = manifest.get("spec", {}).get("type")
+        if manifest["kind"] in typed and found != type:
+            raise ConfigurationError(
+                f"{manifest['kind']} {manifest['metadata']['name']}: spec.type is {found!r}, which "
+                f"no actuator of the drill serves; use the `type` of the RehearsedShoot ({type!r}) "
+                "in the manifests of the rehearsal"
+            )
+
+
 def spoiled(
     stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind], spoil: Callable[[Raw], None]
 ) -> list[Raw]:
@@ -49,13 +62,22 @@ def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
                     yield f"{group.resource} {where}/{obj['metadata']['name']} is still there"
 
 
-def clear(world: World, shoots: Sequence[Shoot], *, patience: float) -> list[str]:
-    """Remove the rest of the shoots as gardenlet does; return the waits that timed out."""
+def clear(
+    world: World, shoots: Sequence[Shoot], *, patience: float, force: bool = False
+) -> list[str]:
+    """Remove the rest of the shoots as gardenlet does; return the waits that timed out.
+
+    `force`: their objects still exist, and are force-deleted first.
+    """
     garden, problems = Garden(world.admin), []
 
     def clear_one(shoot: Shoot) -> None:
         try:
-            Flow(garden, shoot, world.kinds, patience=patience).clear()
+            flow = Flow(garden, shoot, world.kinds, patience=patience)
+            if force:
+                flow.force_delete()
+                flow.delete_afterwards()
+            flow.clear()
         except ActuatorError as error:
             problems.append(str(error))
 

@@ -6,7 +6,7 @@ resource for each intent; a blocked object has a reason; one bad object never bl
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -19,6 +19,17 @@ from generic.testing.drill.evidence import Evidence, Life
 
 E = TypeVar("E")
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
+_FORCED = frozenset({Outcome.FORCE_DELETED, Outcome.ORPHANED})
+_NOT_ON_THIS_PATH = "it does not apply to this path"
+_STOPPED = "the drill ended before"
+WEBHOOKS_DOWN = "webhooks-down"
+FAILURES = {
+    "killed": "its server is killed",
+    "expired": "its certificate has expired",
+    "slow": "it answers too late",
+    "denying": "it denies every request",
+}
+"""How webhooks fail in that scenario: each shoot's in one way."""
 
 
 @attrs.frozen(kw_only=True)
@@ -28,10 +39,14 @@ class Finding:
     rule: str
     title: str
     problems: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
+    """The parts that the drill did not exercise, or the reason."""
+    exercised: bool = True
+    """Whether it exercised any part of the rule."""
 
     @property
     def holds(self) -> bool:
-        """Whether the rule holds."""
+        """Whether the rule is not violated."""
         return not self.problems
 
     def why(self, shown: int = 1) -> str:
@@ -40,30 +55,73 @@ class Finding:
         return "\n".join(self.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
 
 
+class Untested(str):
+    """The reason why the drill did not exercise a rule."""
+
+    __slots__ = ()
+
+
+class PartUntested(Untested):
+    """A part of a rule that the drill did not exercise."""
+
+    __slots__ = ()
+
+
 Rules = Mapping[str, tuple[str, Callable[[E], Iterable[str]]]]
-"""Rules for evidence E, by name: a title, and the function that finds the problems."""
+"""Rules for evidence E, by name: a title, and the function that finds problems and Untested."""
 
 
 def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
     """Return all findings, in the order of the rules."""
-    return [
-        Finding(rule=rule, title=title, problems=tuple(check(evidence)))
-        for rule, (title, check) in rules.items()
-    ]
+    return [_finding(rule, title, list(check(evidence))) for rule, (title, check) in rules.items()]
+
+
+def _finding(rule: str, title: str, found: Sequence[str]) -> Finding:
+    untested = [one for one in found if isinstance(one, Untested)]
+    problems = [one for one in found if not isinstance(one, Untested)]
+    return Finding(
+        rule=rule,
+        title=title,
+        problems=tuple(problems),
+        untested=tuple(map(str, untested)),
+        exercised=bool(problems) or all(isinstance(one, PartUntested) for one in untested),
+    )
 
 
 def judge(evidence: Evidence) -> list[Finding]:
     """Return all findings about a force deletion or a path of gardenlet."""
-    return findings_of(rules_of(evidence.path, evidence.scenario), evidence)
+    judged = rules_of(evidence.path, evidence.scenario)
+    rules = {**(PATH_RULES if evidence.path else RULES), **judged}
+    reasons = dict.fromkeys(rules.keys() - judged.keys(), _NOT_ON_THIS_PATH)
+    if evidence.stopped:
+        reasons |= dict.fromkeys(rules.keys() - {"end", "ready", "path"}, _STOPPED)
+    left_out = {rule: (rules[rule][0], _untested(reason)) for rule, reason in reasons.items()}
+    return findings_of({**rules, **left_out}, evidence)
+
+
+def _untested(reason: str) -> Callable[[Evidence], Iterable[str]]:
+    return lambda _evidence: [Untested(reason)]
 
 
 def rules_of(path: str, scenario: str) -> Rules[Evidence]:
     """Return the rules for this path of gardenlet, or for a force deletion if ""."""
     unjudged = UNJUDGED.get(path.partition(":")[0], "")
     rules = PATH_RULES if path else RULES
-    if scenario == "webhooks-down":
+    if scenario == WEBHOOKS_DOWN:
         rules = {**rules, "webhooks": ("No webhook blocks a force deletion", _none_in_the_way)}
     return {rule: value for rule, value in rules.items() if rule not in unjudged}
+
+
+def contradictions(evidence: Evidence) -> Iterator[str]:
+    """Yield where the evidence log and the manager's own account differ, for the rule `report`."""
+    yield from (f"the evidence log has a gap: {gap}" for gap in evidence.gaps)
+    if evidence.stripped is not None and evidence.stripped != len(evidence.strips):
+        seen = len(evidence.strips)
+        yield f"the manager counted {evidence.stripped} removed finalizers, the log has {seen}"
+    for life in evidence.rehearsed:
+        forced = any(outcome in _FORCED for outcome in life.outcomes)
+        if forced and life.forced is None:
+            yield f"{life.key} is {life.outcomes[0]}, and the log has no force deletion of it"
 
 
 def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
@@ -97,6 +155,8 @@ def check_tags(title: str, outside: Iterable[ExternalResource]) -> None:
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
     """Check I1."""
     recorded = [record.resource for record in evidence.records]
+    if not evidence.outside_after:
+        yield Untested("no external resource remained")
     for real in evidence.outside_after:
         if not any(covers(one, real) for one in recorded):
             yield f"{real} still exists, and is not recorded"
@@ -123,7 +183,7 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
         if len(life.outcomes) != 1:
             said = ", ".join(life.outcomes) or "none"
             yield f"{life.key} has {len(life.outcomes)} outcomes ({said})"
-        elif life.said != life.outcomes and not evidence.path:  # events go with their namespace
+        elif life.said != life.outcomes:
             told = ", ".join(life.said) or "nothing"
             yield f"{life.key}: the events report {told}, not {life.outcomes[0]}"
     counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
@@ -149,6 +209,8 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
 
 def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
     """Check I5."""
+    if not any(life.stuck is not None for life in evidence.rehearsed):
+        yield Untested("no object was blocked")
     for life in evidence.rehearsed:
         if life.deleted is None or life.forced is None or life.deleted == life.forced:
             continue
@@ -172,7 +234,7 @@ def _others_go_on(evidence: Evidence) -> Iterable[str]:
     if not any(life.bad for life in evidence.lives):
         yield "no invalid object was created"
     for life in evidence.rehearsed:
-        if life.ready is None:
+        if life.ready is None and life.failed is None:
             yield f"{life.key} did not become ready beside an invalid object"
         elif life.released is None:
             yield f"{life.key} was not released"
@@ -188,6 +250,9 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
 
 def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
     """Check the rule `webhooks`."""
+    for failure in FAILURES.values():
+        if not any(one.failure == failure for one in evidence.webhooks):
+            yield PartUntested(f"a webhook that fails because {failure}; use more shoots")
     for shoot in dict.fromkeys(life.shoot for life in evidence.rehearsed):
         refused = [one for one in evidence.webhooks if one.shoot == shoot]
         if not refused:
@@ -199,7 +264,28 @@ def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
             )
 
 
+def _ended(evidence: Evidence) -> Iterable[str]:
+    """Check the rule `end`."""
+    if evidence.stopped:
+        yield evidence.stopped
+
+
+def _all_ready(evidence: Evidence) -> Iterable[str]:
+    """Check the rule `ready`."""
+    for life in evidence.rehearsed:
+        if life.ready is None:
+            yield f"{life.key} did not become ready: {life.error or 'it reported no error'}"
+
+
+def _path_ended(evidence: Evidence) -> Iterable[str]:
+    """Check the rule `path`."""
+    yield from evidence.unfinished
+    yield from _ended(evidence)
+
+
 RULES: Rules[Evidence] = {
+    "end": ("The drill reached its end", _ended),
+    "ready": ("Each valid object became ready", _all_ready),
     "seed": ("No object of the extension is left in the seed", _seed_is_clean),
     "I1": ("Every remaining external resource is recorded", _nothing_released_unrecorded),
     "I2": ("Objects and finalizers of other controllers are unchanged", _bystanders_untouched),
@@ -210,7 +296,7 @@ RULES: Rules[Evidence] = {
 }
 
 PATH_RULES: Rules[Evidence] = {
-    "path": ("Each step of gardenlet ended as expected", lambda evidence: evidence.unfinished),
+    "path": ("Each step of gardenlet ended as expected", _path_ended),
     **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
 }
 """For `paths`, which have no invalid object and wait for each of gardenlet's steps."""

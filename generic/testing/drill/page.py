@@ -24,7 +24,7 @@ def page(
     lives = summed_up(evidence.lives)
     strips = Counter(strip.text.removeprefix("Stripped ") for strip in evidence.strips)
     values: dict[str, Any] = {
-        "what": evidence.path or "Force deletion",
+        "what": _what(evidence),
         "evidence": evidence,
         "verdict": _verdict(evidence),
         "timeline": drawn(lives),
@@ -33,21 +33,42 @@ def page(
         "strips": strips.most_common(),
         "webhooks": list(refusals(evidence)),
         "left": _left(evidence),
+        "acts": [(seconds(one.at), one.text) for one in evidence.acts],
         "facts": {
+            **({"Path": evidence.path} if evidence.path else {}),
             "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
             "The manager's requests": _pairs(evidence.requests),
+            "Gardenlet's timeouts and thresholds": scale_text(evidence),
         },
     }
     return render(template, findings, **{**values, **more})
 
 
+def _what(evidence: Evidence) -> str:
+    path = evidence.path.partition(":")[0]
+    return f"Drill of the path {path}" if path else f"Drill of the scenario {evidence.scenario}"
+
+
+def scale_text(evidence: Evidence) -> str:
+    """Return the scale of gardenlet's waits, for people."""
+    if evidence.scale is None:
+        return "not applied: no step had to get stuck"
+    limits = f"a timeout of 180 s is {180 * evidence.scale:g} s"
+    return f"scaled by 1/{1 / evidence.scale:.0f} in steps that must get stuck: {limits}"
+
+
 def _verdict(evidence: Evidence) -> str:
-    if evidence.path:
-        return "; ".join(evidence.unfinished) or "Each step of gardenlet ended as expected."
+    if evidence.stopped:
+        return f"It stopped: {evidence.stopped}"
     left = evidence.outside_after
     recorded = sum(any(covers(r.resource, real) for r in evidence.records) for real in left)
     there = f"{len(left)} external resource{' remains' if len(left) == 1 else 's remain'}"
-    return f"{_stuck(evidence)} {_went(evidence)} {there}; {recorded} of {len(left)} recorded."
+    if evidence.path:
+        steps = "; ".join(evidence.unfinished) or "Each step of gardenlet ended as expected"
+        begin = f"{steps}."
+    else:
+        begin = _stuck(evidence)
+    return f"{begin} {_went(evidence)} {there}; {recorded} of {len(left)} recorded."
 
 
 def _stuck(evidence: Evidence) -> str:
@@ -103,10 +124,11 @@ def _pairs(numbers: dict[str, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in numbers.items() if number) or "none"
 
 
-_MOMENTS = ("created", "ready", "deleted", "stuck", "forced", "gone")
+_MOMENTS = ("created", "failed", "ready", "migrated", "deleted", "stuck", "forced", "gone")
 _PHASES = (
     ("making", "being created", "created"),
     ("well", "ready", "ready"),
+    ("migrated", "migrated", "migrated"),
     ("deleting", "being deleted", "deleted"),
     ("stuck", "stuck in deletion", "stuck"),
     ("forced", "being force-deleted", "forced"),
@@ -135,6 +157,8 @@ def _sum(lives: Sequence[Life]) -> Life:
         created=first(life.created for life in lives),
         bad=lives[0].bad,
         ready=None if any(life.ready is None for life in lives) else last(_all(lives, "ready")),
+        failed=first(_all(lives, "failed"), default=None),
+        migrated=first(_all(lives, "migrated"), default=None),
         deleted=first(_all(lives, "deleted"), default=None),
         stuck=first(_all(lives, "stuck"), default=None),
         forced=first(_all(lives, "forced"), default=None),

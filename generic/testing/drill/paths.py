@@ -4,13 +4,14 @@ A path is a sequence of steps for all shoots at once, while one more shoot stays
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.run import Run
 from generic.testing.drill.seeds import other_owners
-from generic.testing.garden import Flow, Shoot, ShootState
+from generic.testing.garden import Flow, Shoot, ShootState, order
 from generic.testing.polling import parallel
 
 PATHS: Mapping[str, str] = {
@@ -30,8 +31,6 @@ PATHS: Mapping[str, str] = {
 }
 """The steps of each path. `break` and `repair` act outside; a step with `!` must get stuck."""
 
-_STUCK = 6.0
-"""Seconds that gardenlet waits in a step that must get stuck."""
 STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
     "create": lambda flow, manifests, _: flow.create(manifests),
     "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
@@ -44,6 +43,22 @@ STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | Non
     "restore": lambda flow, manifests, state: flow.restore(manifests, state),
 }
 
+TEXTS: Mapping[str, str] = {
+    "create": "Creating {}",
+    "reconcile": "Reconciling {}",
+    "hibernate": "Hibernating {}",
+    "delete": "Deleting {}",
+    "force-delete": "Force-deleting {}",
+    "backups": "Deleting the backups of {}",
+    "begin-migration": "Beginning the migration of {}",
+    "migrate": "Migrating {}",
+    "restore": "Restoring {}",
+    "repair": "Repairing the outside world",
+    "fail": "Marking {} as failed",
+    "break": "",
+}
+"""Of each step, for people; `break` is described by its scenario."""
+
 
 class PathRun(Run):
     """Shoots on one path, and one more shoot that must not be affected."""
@@ -52,36 +67,54 @@ class PathRun(Run):
         """Run the steps in order; a shoot whose step failed continues with the next one."""
         self.start_manager()
         neighbour = self._world.names.shoot("neighbour", self._rehearsal.region)
+        self._cleared = [*self._shoots, neighbour]
         namespaces = [shoot.technical_id for shoot in (*self._shoots, neighbour)]
         states: dict[str, ShootState] = {}
+        steps = self.evidence.path.partition(": ")[2].split()
+        self.evidence.scale = order.SCALE if any("!" in step for step in steps) else None
+        if "break" not in steps:
+            self.evidence.scenario, self.evidence.scenario_text = "", "Nothing outside fails."
         with other_owners(self._world.admin, self._world.actuators, namespaces):
             self._take("create", [neighbour], states)
-            for step in self.evidence.path.partition(": ")[2].split():
+            for step in steps:
                 self._take(step, self._shoots, states)
-            for life in (one for one in self._lives() if one.shoot == neighbour.technical_id):
-                problem = "it was deleted" if life.stuck or life.released else None
-                self.evidence.bystanders.append(Bystander(name=life.key, problem=problem))
+            until = self._observer.now()
             self._take("delete", [neighbour], states)
+        for life in (one for one in self._lives() if one.shoot == neighbour.technical_id):
+            problem = None if life.deleted is None or life.deleted >= until else "it was deleted"
+            self.evidence.bystanders.append(Bystander(name=life.key, problem=problem))
 
     def _take(self, step: str, shoots: Sequence[Shoot], states: dict[str, ShootState]) -> None:
-        self._watcher.say(f"{step}: {', '.join(shoot.name for shoot in shoots)}")
+        names = ", ".join(shoot.name for shoot in shoots)
+        text = TEXTS[step.rstrip("!")].format(names)
         match step:
             case "break":
-                self._rehearsal.break_outside(self._settings.scenario)
+                self.break_outside()
             case "repair":
+                self.act(text)
                 self._rehearsal.mend_outside()
             case "fail":
+                self.act(text)
                 parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
             case _:
-                parallel(shoots, lambda shoot: self._try(step, shoot, states))
-        self._observer.look()  # objects of this step may be gone before the next poll
+                self.act(f"{text}, which must get stuck" if "!" in step else text)
+                parallel(shoots, lambda shoot: self._try(step, shoot, shoots, states))
         if step == "create":
             self.evidence.outside_before = list(self._rehearsal.left_outside())
+        if step == "delete!":
+            self.count_failed()
 
-    def _try(self, step: str, shoot: Shoot, states: dict[str, ShootState]) -> None:
+    def _see(self, shoots: Sequence[Shoot], _problem: str) -> None:
+        self.check_readiness(shoots)
+
+    def _try(
+        self, step: str, shoot: Shoot, shoots: Sequence[Shoot], states: dict[str, ShootState]
+    ) -> None:
         name, stuck, _ = step.partition("!")
-        patience = _STUCK if stuck else self._settings.patience
-        flow = Flow(self._garden, shoot, self._world.kinds, patience=patience)
+        patience, scale = self._settings.patience, order.SCALE if stuck else None
+        kinds = self._world.kinds
+        progress = partial(self._see, shoots) if step == "create" else lambda _: None
+        flow = Flow(self._garden, shoot, kinds, patience=patience, progress=progress, scale=scale)
         manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
         problem = "did not get stuck" if stuck else ""
         try:

@@ -4,14 +4,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.interface import CONFIG_MAPS, resource_of
 from actuator.meta import Kind, Raw
 from generic.testing.drill import bystanders
-from generic.testing.drill.evidence import Evidence, Life
+from generic.testing.drill.evidence import Act, Evidence, Life
 from generic.testing.drill.foreign import foreign_world
-from generic.testing.drill.inventory import clear, leftovers, plan, spoiled
+from generic.testing.drill.inventory import check_types, clear, leftovers, plan, spoiled
 from generic.testing.drill.judge import check_tags
-from generic.testing.drill.observe import Observer, read_outcomes, read_records, read_strips
+from generic.testing.drill.observe import Observer, read_records
+from generic.testing.drill.readiness import Readiness, Stopped
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.world import World, embedded_world
 from generic.testing.garden import Garden, Shoot
@@ -22,6 +24,7 @@ from generic.testing.rehearsal import CombinedRehearsal
 _DELETIONS = "actuator_deletions_total"
 _LAST_WORD = 5.0
 """Seconds that a manager has to report the outcome, once the object is released."""
+_NOT_REACHED = "The drill ended before it caused the failure."
 
 
 def drill(
@@ -60,20 +63,37 @@ class Run:
         self._world = world
         self._kinds = {kind.name: kind for kind in world.kinds}
         self._garden = Garden(world.admin)
-        self._observer = Observer(world.admin, world.kinds, world.names.selector, settings.path)
         self._shoots = world.names.shoots(settings.shoots, rehearsal.region)
         self._bad = world.names.shoot("bad", rehearsal.region)
+        bad = [self._bad.technical_id]
+        self._observer = Observer(world.direct, world.kinds, world.names.selector, bad)
+        self._cleared = [*self._shoots, self._bad]
+        self._readiness = Readiness(watcher.failing)
         self.evidence = Evidence(
-            **settings.facts(world.names, rehearsal, rehearsal.scenarios[self.cause]),
+            **settings.facts(world.names, rehearsal, _NOT_REACHED),
             path=settings.path,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
 
     def rehearse(self) -> None:
         """Run the whole procedure, and collect the evidence."""
+        names = self._world.names
+        manifests = self._rehearsal.manifests(names.rehearsed(self._shoots[0]))
+        check_types(manifests, self._world.kinds, names.type)
         with self._observer.watching():
-            self.play()
-            self.take_stock()
+            try:
+                self.play()
+            except ConfigurationError:
+                raise
+            except (Stopped, ActuatorError, ApiError) as error:
+                self.evidence.stopped = str(error)
+                self.act(f"The drill ends: {error}")
+            self._world.trouble.end()
+            # An object may be deleted before the manager reports its outcome.
+            released = {life.uid for life in self._lives() if life.released is not None}
+            wait_while(lambda: list(released - self._claimed().keys()), _LAST_WORD, every=0.1)
+        self._observer.tell(self.evidence)
+        self.take_stock()
 
     @property
     def cause(self) -> str:
@@ -81,9 +101,20 @@ class Run:
         given, known = self._settings.scenario, self._rehearsal.scenarios
         return given if given in known else next(iter(known))
 
+    def act(self, text: str) -> None:
+        """Tell the watcher and the evidence about a step that begins."""
+        self._watcher.say(text)
+        self.evidence.acts.append(Act(at=self._observer.now(), text=text))
+
+    def break_outside(self, before: str = "") -> None:
+        """Cause the failure of the scenario; the evidence names it, after the text `before`."""
+        self.evidence.scenario_text = before + self._rehearsal.scenarios[self.cause]
+        self.act(self.evidence.scenario_text)
+        self._rehearsal.break_outside(self.cause)
+
     def start_manager(self) -> None:
         """Start the manager under test, and wait until its caches are filled."""
-        self._watcher.say("Starting the manager")
+        self.act("Starting the manager")
         self._world.manager.start()
         self._world.manager.wait_synced()
 
@@ -96,11 +127,11 @@ class Run:
 
     def set_up(self) -> None:
         """Create working shoots, each with external objects, and one that cannot work."""
-        self._watcher.say(f"Creating {len(self._shoots)} shoots, and an invalid one")
+        self.act(f"Creating {len(self._shoots)} shoots, and an invalid one")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
         parallel([*self._shoots, self._bad], self._garden.create_namespace)
         spoil = self._rehearsal.spoil
-        self._deploy(spoiled(self._plan(self._bad), self._world.kinds, spoil), bad=True)
+        self._deploy(spoiled(self._plan(self._bad), self._world.kinds, spoil))
         parallel(
             self._shoots, lambda s: bystanders.place(self._world.admin, s.technical_id, s.labels)
         )
@@ -110,22 +141,35 @@ class Run:
                 self._deploy(plans[shoot.technical_id][step])
 
             parallel(self._shoots, deploy)
-            self._wait("ready", self._lives(), lambda life: life.ready is not None)
+            try:
+                self._wait("ready", self._lives(), self._is_ready)
+            except Stopped:
+                parallel(self._shoots, self._look_at_bystanders)  # it releases them
+                raise
         self.evidence.outside_before = list(self._rehearsal.left_outside())
         check_tags(self._rehearsal.title, self.evidence.outside_before)
 
-    def get_stuck(self) -> None:
+    def _is_ready(self, life: Life) -> bool:
+        self.check_readiness(self._shoots)
+        return life.ready is not None
+
+    def check_readiness(self, shoots: Sequence[Shoot]) -> None:
+        """Show the errors of these shoots; raise Stopped if none of them can become ready."""
+        names = [shoot.technical_id for shoot in shoots]
+        self._readiness.check(self._observer.lives, names, self._observer.now())
+
+    def get_stuck(self, before: str = "") -> None:
         """Break the outside world and delete the shoots, so that they get stuck.
 
         gardenlet deletes stage by stage: the first stage that is stuck blocks the later ones.
+        `before` is a text about what the drill did before.
         """
-        self._watcher.say(self.evidence.scenario_text)
-        self._rehearsal.break_outside(self.cause)
+        self.break_outside(before)
         self._world.trouble.begin()
         parallel([*self._shoots, self._bad], self._garden.mark_deleted)
         for stage in in_stages(DELETION, self._world.kinds):
             names = ", ".join(kind.name for kind in stage)
-            self._watcher.say(f"Deleting the shoots: their {names} objects first")
+            self.act(f"Deleting the {names} objects of the shoots")
             lives = self._of(stage, self._lives())
             self._delete(lives)
             self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
@@ -133,17 +177,19 @@ class Run:
                 break  # stuck Bastions block gardenlet's flow and would hide later stages
         self._disturb()
         # Later attempts have ended by now, so the first is counted: its status comes before that.
-        self.evidence.failed_while_stuck = self._world.manager.metrics.total(
-            _DELETIONS, "kind", outcome="failed"
-        )
+        self.count_failed()
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
+
+    def count_failed(self) -> None:
+        """Write the failed deletions, as counted so far, into the evidence."""
+        total = self._world.manager.metrics.total
+        self.evidence.failed_while_stuck = total(_DELETIONS, "kind", outcome="failed")
 
     def _disturb(self) -> None:
         """Report a health condition as another controller; wait for updated blocked messages."""
         blocked = [life for life in self._lives() if life.stuck and life.released is None]
         one_of_each = list({life.kind: life for life in blocked}.values())
         for life in one_of_each:
-            life.disturbed = self._observer.now()
             bystanders.report_health(
                 self._world.admin, resource_of(self._kinds[life.kind]), life.namespace, life.name
             )
@@ -151,9 +197,9 @@ class Run:
 
     def force(self) -> None:
         """Confirm force deletion as users do; gardenlet then deletes nearly all kinds at once."""
-        self._watcher.say("Force-deleting")
+        self.act("Force-deleting the shoots")
         self._world.trouble.begin()
-        everything = list(self._observer.lives.values())
+        everything = self._observer.lives
         before, *at_once = [self._of_stage(stage, everything) for stage in FORCED]
         self._force(before)
         parallel([*self._shoots, self._bad], self._garden.force)
@@ -168,29 +214,28 @@ class Run:
 
     def take_stock(self) -> None:
         """Collect Orphans, remaining objects in the seed and remaining external resources."""
-        self._world.trouble.end()
         evidence, world = self.evidence, self._world
-        # An object may be deleted before the manager reports its outcome.
-        released = {life.uid for life in self._lives() if life.released is not None}
-        wait_while(lambda: list(released - self._claimed().keys()), _LAST_WORD, every=0.1)
         for shoot in [*self._shoots, self._bad]:
             evidence.records += read_records(world.admin, shoot.technical_id)
-            evidence.strips += read_strips(world.admin, shoot.technical_id)
-        evidence.lives = list(self._observer.lives.values())
-        places = {life.namespace or "default" for life in evidence.lives}
-        told = [read_outcomes(world.admin, namespace) for namespace in places]
         claimed = self._claimed()
         for life in evidence.lives:
             life.outcomes = claimed.get(life.uid, [])
-            life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
         evidence.leftovers = list(leftovers(world, self._shoots))
         total = world.manager.metrics.total
         evidence.counted = total(_DELETIONS, "outcome")
+        evidence.stripped = sum(
+            total("actuator_seed_finalizers_stripped_total", "resource").values()
+        )
         evidence.bypassed = sum(total("actuator_deletions_bypassed_total", "kind").values())
         evidence.requests = total("rest_client_requests_total", "method")
         evidence.outside_after = list(self._rehearsal.left_outside())
+        if evidence.stopped:
+            self._rehearsal.mend_outside()
         evidence.leftovers += clear(
-            world, [*self._shoots, self._bad], patience=self._settings.patience
+            world,
+            self._cleared,
+            patience=self._settings.patience,
+            force=bool(evidence.stopped),
         )
 
     def _claimed(self) -> dict[str, list[str]]:
@@ -212,11 +257,11 @@ class Run:
                     manifest["metadata"]["finalizers"] = [bystanders.WITNESS]
         return stages
 
-    def _deploy(self, manifests: Iterable[Raw], *, bad: bool = False) -> None:
+    def _deploy(self, manifests: Iterable[Raw]) -> None:
         for manifest in manifests:
             created = self._garden.deploy(manifest)
-            if manifest["kind"] in self._kinds:
-                self._observer.follow({**created, "kind": manifest["kind"]}, bad=bad)
+            if manifest["kind"] in self._kinds:  # known before the watch reports it
+                self._observer.follow(manifest["kind"], created)
 
     def _delete(self, lives: Sequence[Life], *, force: bool = False) -> None:
         parallel(lives, partial(self._delete_one, force=force))
@@ -224,22 +269,16 @@ class Run:
     def _delete_one(self, life: Life, *, force: bool) -> None:
         if life.made:
             return  # the actuator that created it deletes it
-        life.deleted = life.deleted or life.forced or self._observer.now()
         self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
 
     def _force(self, lives: Sequence[Life]) -> None:
         """Force-delete the remaining objects; this must work without the outside world."""
-        now = self._observer.now()
-        for life in lives:
-            life.forced = now
         self._delete([life for life in lives if life.released is None], force=True)
         self._wait("released", lives, lambda life: life.released is not None)
 
     def _delete_afterwards(self, late: Sequence[Life]) -> None:
         """Delete the kinds without force deletion, which need a working outside world."""
-        self._watcher.say(
-            "Repairing the outside world, and deleting the kinds without force deletion"
-        )
+        self.act("Repairing the outside world, and deleting the kinds without force deletion")
         self._rehearsal.mend_outside()
         for stage in in_stages(AFTERWARDS, self._world.kinds):
             lives = self._of(stage, late)
@@ -247,7 +286,7 @@ class Run:
             self._wait("gone", lives, lambda life: life.gone is not None)
 
     def _lives(self) -> list[Life]:
-        return [life for life in self._observer.lives.values() if not life.bad]
+        return [life for life in self._observer.lives if not life.bad]
 
     def _of_stage(self, stage: frozenset[str], lives: Iterable[Life]) -> list[Life]:
         kinds = [kind for found in in_stages([stage], self._world.kinds) for kind in found]

@@ -8,7 +8,7 @@ import attrs
 
 from actuator.meta import format_time
 from generic.kube.clock import SystemClock
-from generic.testing.drill.breaks import BREAKS, Break
+from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS, Break
 from generic.testing.drill.evidence import Life, Origin
 from generic.testing.drill.names import Names
 from generic.testing.drill.trouble import CALM, Trouble
@@ -35,7 +35,7 @@ class Settings:
     @property
     def broken(self) -> Break:
         """The rule that is broken on purpose; an empty Break for none."""
-        return BREAKS[self.break_rule] if self.break_rule in BREAKS else Break()
+        return {**MIGRATION_BREAKS, **BREAKS}.get(self.break_rule or "", Break())
 
     def facts(self, names: Names, rehearsal: CombinedRehearsal, text: str) -> dict[str, Any]:
         """Return what DrillEvidence has at the start; `text` describes the scenario."""
@@ -44,6 +44,7 @@ class Settings:
             "title": rehearsal.title,
             "scenario": self.scenario,
             "scenario_text": text,
+            "broken": f"{self.break_rule}: {self.broken.text}" if self.break_rule else "",
             "started": format_time(SystemClock().now()),
             "shoots_only": rehearsal.shoots_only,
             "origin": self.origin,
@@ -58,6 +59,9 @@ class Watcher:
 
     def count(self, what: str, done: int, total: int) -> None:
         """Receive the number of objects that have reached the state `what`."""
+
+    def failing(self, lives: Sequence[Life]) -> None:
+        """Receive objects that are not ready, with their errors."""
 
     def stuck(self, lives: Sequence[Life]) -> None:
         """Receive the objects that are stuck, with their errors."""

@@ -30,9 +30,7 @@ class TakeOver(Run):
         with serving(former):
             self.set_up()
         self._take_over()
-        after = f"After a take-over from a Go extension: {self.evidence.scenario_text}"
-        self.evidence.scenario_text = after
-        self.get_stuck()
+        self.get_stuck("After a take-over from a Go extension: ")
         self.force()
 
     def _take_over(self) -> None:
@@ -40,7 +38,7 @@ class TakeOver(Run):
 
         Raises ActuatorError if an object does not become ready.
         """
-        self._watcher.say("Taking over from a Go extension")
+        self.act("Taking over from a Go extension")
         before = self._managed()
         left = [one for one in before if one["metadata"]["name"] in GO_LIBRARY]
         for managed in left:

@@ -16,7 +16,7 @@ import attrs
 
 from actuator.errors import ApiError, NotFound
 from actuator.interface import object_class, resource_of
-from actuator.meta import Raw
+from actuator.meta import ForceSource, Raw
 from generic.controller.metrics import Metrics
 from generic.controller.predicates import TIMESTAMP
 from generic.kube.clock import SystemClock
@@ -29,18 +29,12 @@ from generic.manager.options import Options
 from generic.manager.registry import Registry
 from generic.manager.webhooks import WebhookService
 from generic.testing.drill.evidence import Life, Refusal
+from generic.testing.drill.judge import FAILURES
 from generic.testing.drill.run import Run
 from generic.testing.envtest.servers import free_port
 from generic.testing.garden import SHOOT, Shoot
 from generic.testing.polling import parallel, wait_while
 
-SCENARIO = "webhooks-down"
-FAILURES = {
-    "killed": "its server is killed",
-    "expired": "its certificate has expired",
-    "slow": "it answers too late",
-    "denying": "it denies every request",
-}
 _NAMED = re.compile(r'webhook "([^"]+)"')
 
 
@@ -63,10 +57,9 @@ class WebhooksDown(Run):
             for failure in dict.fromkeys(self._failures.values()):
                 self._serve(failure)
             self.set_up()
-            self._watcher.say(f"Letting webhooks fail: {', '.join(self._services)}")
+            self.act(f"Letting webhooks fail: {', '.join(self._services)}")
             self._fail()
-            self.evidence.scenario_text = f"Webhooks fail, too. {self.evidence.scenario_text}"
-            self.get_stuck()
+            self.get_stuck("Webhooks fail, too. ")
             self.force()
 
     def _serve(self, failure: str) -> None:
@@ -204,6 +197,8 @@ class WebhooksDown(Run):
 
     def _took(self, shoot: str) -> float | None:
         """Return the seconds of the shoot's force deletion; None: it has not ended."""
-        ends = [life for life in self._lives() if life.shoot == shoot and life.forced is not None]
-        took = [one.released - (one.forced or 0) for one in ends if one.released is not None]
+        began = self._observer.forced.get(shoot, 0.0)
+        lives = [life for life in self._lives() if life.shoot == shoot]
+        ends = [one for one in lives if self._kinds[one.kind].force_from is not ForceSource.NONE]
+        took = [one.released - began for one in ends if one.released is not None]
         return max([0.0, *took]) if len(took) == len(ends) else None

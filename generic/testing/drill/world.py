@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from actuator.errors import ActuatorError, AlreadyExists, TooManyRequests, Unavailable
 from actuator.interface import Actuator, Client, Resource, kind_of, object_class
 from actuator.meta import Kind, Raw
+from generic.kube.client import HttpClient
 from generic.kube.delegating import DelegatingClient
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -77,6 +78,8 @@ class World:
 
     names: Names
     admin: Client
+    direct: HttpClient
+    """The same without retries, for watches."""
     manager: Manager
     actuators: Sequence[Actuator[Any]]
     ended: Sequence[DeletionEnded] = ()
@@ -121,6 +124,7 @@ def embedded_world(
                     yield World(
                         names=names,
                         admin=PatientClient(seed.admin),
+                        direct=seed.admin,
                         manager=manager,
                         actuators=actuators,
                         ended=ended,

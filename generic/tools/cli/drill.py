@@ -230,7 +230,7 @@ def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> lis
     if isinstance(evidence, Evidence):
         show(evidence, findings, output)
     else:
-        show_findings(findings, output)
+        show_findings(findings, output, evidence.broken)
     return findings
 
 

@@ -13,11 +13,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.text import Text
 
 from generic.testing.drill.all import Held
 from generic.testing.drill.evidence import Evidence, Life, by_error
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.page import refusals
+from generic.testing.drill.page import refusals, scale_text
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
 
@@ -49,9 +50,16 @@ class Terminal(Watcher):
             self._tasks[key] = self._progress.add_task(what, total=total)
         self._progress.update(self._tasks[key], completed=done)
 
+    def failing(self, lives: Sequence[Life]) -> None:
+        """See Watcher."""
+        self._show_errors("Not ready", lives)
+
     def stuck(self, lives: Sequence[Life]) -> None:
         """See Watcher."""
-        columns, title = ("shoots", "kind", "error", "codes"), "Stuck deletions"
+        self._show_errors("Stuck deletions", lives)
+
+    def _show_errors(self, title: str, lives: Sequence[Life]) -> None:
+        columns = ("shoots", "kind", "error", "codes")
         table = new_table(*columns, title=title, whole=("kind", "codes"))
         for (kind, _, codes), alike in by_error(lives).items():
             shoots = [life.shoot.rpartition("--")[2] for life in alike]
@@ -63,10 +71,14 @@ class Terminal(Watcher):
 def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     """Print the result of a force deletion."""
     console = Screen()
+    if evidence.scale is not None:
+        console.print(f"Gardenlet's timeouts and thresholds: {scale_text(evidence)}")
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
         console.print(f"{text}: {count} times")
-    hooks = new_table("webhook", "refused", "force deletion", title="Webhooks in the way")
+    hooks = new_table(
+        "webhook", "refused", "force deletion", title="Requests that failing webhooks refused"
+    )
     for hook, request, _, took in refusals(evidence):
         hooks.add_row(hook, request, took)
     if hooks.rows:
@@ -77,11 +89,13 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     for name in sorted(types | recorded):
         left.add_row(name, str(types[name]), str(recorded[name]))
     console.print(left)
-    show_findings(findings, output)
+    show_findings(findings, output, evidence.broken)
 
 
-def show_findings(findings: Sequence[Finding], output: Path) -> None:
+def show_findings(findings: Sequence[Finding], output: Path, broken: str = "") -> None:
     """Print the rules with their results, and the paths of the reports."""
+    if broken:
+        Screen().print(f"Broken on purpose with --break: {broken}")
     show_rules(findings)
     Screen().print(f"{output / 'report.html'}  {output / 'report.json'}")
 
@@ -90,7 +104,13 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
     """Print the rules with their results, and at most `shown` problems of each."""
     rules = new_table("rule", "invariant", "", title="Invariants", whole=("rule",))
     for finding in findings:
-        rules.add_row(finding.rule, finding.title, verdict(finding.holds, finding.why(shown)))
+        result = verdict(finding.holds, finding.why(shown))
+        untested = [f"not exercised: {reason}" for reason in finding.untested]
+        if not finding.exercised:
+            result = Text("\n".join(untested))
+        elif untested:
+            result.append("\n".join(["", *untested]))
+        rules.add_row(finding.rule, finding.title, result)
     Screen().print(rules)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 from browser import chromium, faults
+from drill_record import recording
 from harness import eventually
 
 from actuator.cluster import Cluster
@@ -37,13 +38,24 @@ ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main
 
 
 @pytest.fixture
-def drill(command, tmp_path):
-    """Holds a drill in this process; what it said, and its report if there is one."""
+def drill(command, tmp_path, monkeypatch):
+    """Holds a drill in this process; what it said, and its report if there is one.
+
+    The report of a drill on an embedded seed is compared with an independent record.
+    """
 
     def hold(*arguments, status=0):
-        done = command("drill", "--output", tmp_path, *arguments, status=status)
-        report = tmp_path / "report.json"
-        return done, json.loads(report.read_text()) if report.exists() else None
+        with monkeypatch.context() as patched, recording(patched) as records:
+            done = command("drill", "--output", tmp_path, *arguments, status=status)
+        path = tmp_path / "report.json"
+        report = json.loads(path.read_text()) if path.exists() else None
+        if report and records:
+            differences = records[-1].differences(report)
+            omits = "report" in arguments  # --break report
+            assert [one.partition(":")[0] for one in differences] == ["records"] * omits, (
+                differences
+            )
+        return done, report
 
     return hold
 
@@ -55,7 +67,7 @@ def broken_rules(report):
 def test_the_drill_passes_and_its_report_proves_it(drill, tmp_path):
     done, report = drill("--shoots", "2")
     assert broken_rules(report) == set()
-    rules = {*BREAKS, "seed"} - {"webhooks"}
+    rules = {*BREAKS, "end", "ready", "seed"} - {"webhooks"}
     assert {finding["rule"] for finding in report["findings"]} == rules
     assert "ERR_INFRA_UNAUTHENTICATED" in done.stdout
     secrets = ("AKIA", "secretAccessKey")
@@ -98,7 +110,7 @@ def test_no_failing_webhook_blocks_a_force_deletion(drill, tmp_path, rehearsal):
         assert one["request"] == "gardenlet's update of Network local-network"
         assert 0 <= one["seconds"] < 90
         assert f"{one['webhook']} (Fail)" in page
-    assert "Webhooks in the way" in done.stdout
+    assert "Requests that failing webhooks refused" in done.stdout
     assert "not blocked" in page
 
 
@@ -118,6 +130,26 @@ def test_each_check_fails_where_its_rule_is_broken(drill, rule):
     cheap = [] if rule == "I6" else [NETWORK, "--scenario", "deletion-denied"]  # it needs a call
     _, report = drill(*cheap, "--shoots", "1", "--break", rule, status=1)
     assert rule in broken_rules(report)
+
+
+@pytest.mark.parametrize("flags", [[], ["--path", "delete"]], ids=str)
+def test_a_drill_whose_shoots_never_get_ready_names_the_reason_and_ends(drill, flags, monkeypatch):
+    """Its patience would be longer than the time of a test."""
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 6000.0)
+    done, report = drill("all_of_it:NeverReady", "--shoots", "2", *flags, status=1)
+    assert "Not ready" in done.stdout
+    assert "Extension │ Error reconciling Extension: the reason" in done.stdout
+    assert broken_rules(report) == ({"path"} if flags else {"end", "ready"})
+    assert report["evidence"]["stopped"].endswith(
+        "Extension: Error reconciling Extension: the reason"
+    )
+    assert report["evidence"]["leftovers"] == []
+
+
+def test_an_object_of_a_type_that_no_actuator_serves_is_named_at_once(drill):
+    done, report = drill("all_of_it:AnotherType", "--shoots", "1", status=1)
+    assert "Extension networking-filter: spec.type is 'filter', which no actuator" in done.stderr
+    assert report is None
 
 
 def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
@@ -157,9 +189,11 @@ def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch)
     monkeypatch.setattr("generic.library.managedresources.ours.GO_LIBRARY", {})
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 8.0)
     done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1", status=1)
-    assert "still waiting for ControlPlane azure" in done.stderr
-    assert "exists without the label origin=provider-azure" in done.stderr
-    assert report is None
+    assert broken_rules(report) == {"end"}
+    reason = report["evidence"]["stopped"]
+    assert "still waiting for ControlPlane azure" in reason
+    assert "exists without the label origin=provider-azure" in reason
+    assert "The drill ends: shoot s1" in done.stdout
 
 
 @pytest.mark.parametrize("held", [True, False])

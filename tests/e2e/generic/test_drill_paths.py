@@ -5,17 +5,17 @@ from moving import OneNetwork
 from reports import VPC, evidence, life
 from test_drill import NETWORK, broken_rules, drill  # noqa: F401
 
-from generic.testing.drill import observe
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.judge import PATH_RULES, UNJUDGED, judge
 from generic.testing.drill.page import page
-from generic.testing.drill.paths import PATHS, STEPS
+from generic.testing.drill.paths import PATHS, STEPS, TEXTS
+from generic.testing.garden import order
 
 
 def judged(path="delete", **more):
     """The rules that are broken, where nothing else is wrong."""
     good = {
-        "lives": [life(outcomes=["deleted"], said=[], forced=None, stuck=None)],
+        "lives": [life(outcomes=["deleted"], forced=None, stuck=None)],
         "records": [],
         "outside_after": [],
         "counted": {"deleted": 1},
@@ -49,7 +49,7 @@ def test_what_a_path_cannot_promise_is_not_judged():
 
 def test_each_step_of_each_path_is_known():
     steps = {step.rstrip("!") for path in PATHS.values() for step in path.split()}
-    assert steps == {*STEPS, "break", "repair", "fail"}
+    assert steps == {*STEPS, "break", "repair", "fail"} == {*TEXTS}
 
 
 def test_the_page_names_the_path_and_what_went_wrong():
@@ -60,11 +60,22 @@ def test_the_page_names_the_path_and_what_went_wrong():
 
 
 @pytest.mark.long
-def test_an_object_that_lives_for_less_than_a_poll_is_observed(drill, monkeypatch):  # noqa: F811
-    """Without a scenario the first one of the rehearsal is used."""
-    monkeypatch.setattr(observe, "_EVERY", 5.0)
-    _, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
-    assert report["evidence"]["scenario"] == next(iter(OneNetwork().scenarios))
+@pytest.mark.parametrize("path", ["migrate", "hibernate", "force-delete"])
+def test_the_report_of_a_path_has_what_happened(drill, path):  # noqa: F811
+    """The fixture compares each field; here, what a reader looks for first."""
+    done, report = drill(NETWORK, "--path", path, "--shoots", "2")
+    told = report["evidence"]
+    is_forced = path == "force-delete"
+    lives = [one for one in told["lives"] if not one["shoot"].endswith("neighbour")]
+    assert len(lives) == (4 if path == "migrate" else 2)
+    assert all(bool(one["forced"]) is is_forced for one in lives)
+    assert {bool(one["migrated"]) for one in lives} == (
+        {True, False} if path == "migrate" else {False}
+    )
+    assert told["scenario"] == (next(iter(OneNetwork().scenarios)) if is_forced else "")
+    assert (told["scale"] == order.SCALE) is is_forced
+    assert ("scaled by 1/30" in done.stdout) is is_forced
+    assert [one["text"] for one in told["acts"]][1:3] == ["Creating neighbour", "Creating s1, s2"]
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """The judge and the report: each rule can fail, and a page shows what happened, escaped."""
 
 import copy
+import html
 import json
 import sys
 from html.parser import HTMLParser
@@ -9,20 +10,24 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from moving import OneNetwork
 from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
 from generic.testing.drill.all import Held, Round, index
+from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Bystander, Evidence, Origin, Record, Strip
 from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
 from generic.testing.drill.migration.rules import judge as judge_migration
+from generic.testing.drill.names import Names
 from generic.testing.drill.page import page, rows, summed_up
 from generic.testing.drill.report import check_report, read_json, write_html, write_json
+from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM
-from generic.tools.cli.terminal import Terminal, show, show_rounds
+from generic.tools.cli.terminal import Terminal, show, show_rounds, show_rules
 
 MARK = "&#9654;"
 
@@ -65,7 +70,9 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
         pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
         pytest.param({"lives": [life(disturbed=2.0), life("C"), BAD]}, {"I5"}, id="status frozen"),
-        pytest.param({"lives": [life(ready=None), life("C"), BAD]}, {"I6"}, id="kept from ready"),
+        pytest.param(
+            {"lives": [life(ready=None), life("C"), BAD]}, {"ready", "I6"}, id="kept from ready"
+        ),
         pytest.param({"lives": [life(gone=None), life("C"), BAD]}, {"seed"}, id="still there"),
         pytest.param({"leftovers": ["x is still there"]}, {"seed"}, id="seed objects left"),
     ],
@@ -237,6 +244,56 @@ def test_the_page_shows_each_object_each_rule_and_each_thing_left():
     assert "passed" in reader.text
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (page(evidence(scenario="rain"), []), "Drill of the scenario rain: passed"),
+        (page(evidence(path="retry: create fail"), []), "Drill of the path retry: passed"),
+        (migration_page(migration(), []), "Drill of the scenario migration: passed"),
+        (index("Mine", []), "All drills: passed"),
+    ],
+)
+def test_a_title_is_readable(text, title):
+    assert f"<title>{title}</title>" in text
+    assert f"<h1>{title}</h1>" in text
+
+
+@pytest.mark.parametrize("rule", [*BREAKS, *MIGRATION_BREAKS])
+def test_the_report_names_what_was_broken_on_purpose(rule, tmp_path, capsys):
+    facts = Settings(break_rule=rule, shoots=1).facts(Names("x"), OneNetwork(), "It rains.")
+    sentence = f"Broken on purpose with --break: {rule}: {facts['broken'].partition(': ')[2]}"
+    assert len(sentence.split()) > 8
+    for text in (
+        page(evidence(broken=facts["broken"]), []),
+        migration_page(migration(broken=facts["broken"]), []),
+    ):
+        assert html.escape(sentence, quote=True).replace("&#x27;", "&#39;") in text
+    show(evidence(broken=facts["broken"]), [], tmp_path)
+    assert sentence in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("finding", "words"),
+    [
+        ({}, "holds"),
+        ({"untested": ("a slow one",)}, "holds not exercised: a slow one"),
+        ({"untested": ("nothing",), "exercised": False}, "not exercised: nothing"),
+        ({"problems": ("lost",), "untested": ("x",)}, "BROKEN lost not exercised: x"),
+    ],
+)
+def test_a_rule_that_was_not_exercised_is_told_everywhere(finding, words, capsys):
+    found = Finding(rule="I1", title="t", **finding)
+    show_rules([found])
+    cells = [
+        line.split("│")[3].strip() for line in capsys.readouterr().out.splitlines() if "│" in line
+    ]
+    assert " ".join(cells) == words
+    reader = Reader()
+    reader.feed(page(evidence(), [found]))
+    shown = words.replace("holds", "yes").replace("BROKEN", "no:")
+    assert shown.replace(" ", "") in "".join(reader.text.split())
+
+
 def test_the_page_says_what_is_broken():
     seen = evidence(records=[])
     text = page(seen, judge(seen))
@@ -328,7 +385,9 @@ def test_the_index_links_the_reports_of_all_rounds_that_ran():
 
 def test_the_table_below_the_bars_says_the_same_in_words():
     (row,) = rows([life(stuck=None)])
-    assert row == ("a Infrastructure", "0.0", "1.0", "2.0", "-", "5.0", "6.5", "orphaned")
+    assert row == (
+        *("a Infrastructure", "0.0", "-", "1.0", "-", "2.0", "-", "5.0", "6.5", "orphaned"),
+    )
 
 
 def test_of_many_objects_each_shoot_is_one_line():

@@ -15,6 +15,7 @@ from actuator.interface import ExternalResource
 from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
+from generic.testing.drill.evidence import Act
 from generic.testing.drill.judge import check_tags
 from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
 from generic.testing.drill.landscape.extensionsdown import (
@@ -25,7 +26,7 @@ from generic.testing.drill.landscape.extensionsdown import (
 )
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.names import Names
-from generic.testing.drill.observe import Observer, read_records, read_strips
+from generic.testing.drill.observe import Observer, read_records
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.landscape.users import ShootView, is_ready
@@ -80,7 +81,7 @@ class LandscapeRun:
             self._break = partial(stop_extensions, self._seed)
             self._repair = partial(start_extensions, self._seed)
         kinds = [cls.KIND for cls in KINDS]
-        self._observer = Observer(self._seed, kinds, "", "landscape", shoot_of)
+        self._observer = Observer(self._seed, kinds, "", shoot_of=shoot_of)
         names = [f"{prefix}{number}" for number in range(1, settings.shoots + 1)]
         self._stories = {name: ShootStory(name=name) for name in names}
         self._owners = {name: world.owner(name) for name in names}
@@ -100,12 +101,13 @@ class LandscapeRun:
             if self._create():
                 self._get_stuck()
                 self._force()
-            self._take_stock()
+        self._observer.tell(self.evidence)
+        self._take_stock()
         self._repair()  # the next drill in this landscape begins with a working world
 
     def _create(self) -> bool:
         """Create the Shoots; return whether all became ready."""
-        self._watcher.say(f"Creating {len(self._stories)} Shoots in the garden")
+        self._act(f"Creating {len(self._stories)} Shoots in the garden")
         for name, owner in self._owners.items():
             self._stories[name].created = self._observer.now()
             owner.create(self._world.installed.offer.shoot(name))
@@ -118,7 +120,7 @@ class LandscapeRun:
         """Break the outside world and delete the Shoots, as their owner."""
         parallel(list(self._owners), self._ask)  # refused: they are not being deleted
         self._break()
-        self._say(self.evidence.scenario_text)
+        self._act(self.evidence.scenario_text)
         for name, owner in self._owners.items():
             self._stories[name].deleted = self._observer.now()
             owner.delete()
@@ -130,7 +132,7 @@ class LandscapeRun:
             self._repair()
             text = f"{self._broken} had to be repaired: {', '.join(left)} had no code for a force"
             self.evidence.repairs.append(text)
-            self._say(text)
+            self._act(text)
             self._wait("forced", STUCK_SECONDS, self._is_forced)
         self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
 
@@ -154,9 +156,6 @@ class LandscapeRun:
             self._note(story, f"force deletion {said}")
         if not refusal:
             story.forced = now
-            for life in list(self._observer.lives.values()):
-                if life.shoot == story.technical_id and life.gone is None:
-                    life.forced = life.forced or now
 
     def _look(self) -> None:
         """Look at each Shoot once, in the thread that follows them. Raises ApiError."""
@@ -183,7 +182,8 @@ class LandscapeRun:
         story.moments.append(Moment(at=self._observer.now(), text=text))
         self._watcher.say(f"{story.name}: {text}")
 
-    def _say(self, text: str) -> None:
+    def _act(self, text: str) -> None:
+        self.evidence.acts.append(Act(at=self._observer.now(), text=text))
         for story in self._stories.values():
             story.moments.append(Moment(at=self._observer.now(), text=text))
         self._watcher.say(text)
@@ -213,11 +213,8 @@ class LandscapeRun:
         namespaces = {one["metadata"]["name"] for one in self._seed.list(NAMESPACES)}
         for id in ids:
             evidence.records += read_records(self._seed, id)
-            evidence.strips += read_strips(self._seed, id)
             if id in namespaces:
                 evidence.leftovers.append(f"namespace {id}")
-        self._observer.look()
-        evidence.lives = list(self._observer.lives.values())
         evidence.outside_after = self._new_outside()
         alive = self._world.landscape.processes.alive()
         owned = re.compile(rf"\b({'|'.join(ids) or '-'})(?![a-z0-9])")

@@ -15,7 +15,7 @@ def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
     return render(
         "migration",
         findings,
-        what="Migration",
+        what="Drill of the scenario migration",
         evidence=evidence,
         verdict=verdict(evidence),
         moves=map(_row, evidence.moves),

@@ -12,6 +12,7 @@ from actuator.errors import ActuatorError, ConfigurationError
 from actuator.interface import kind_of
 from actuator.meta import Raw
 from generic.manager.options import Options
+from generic.testing.drill.inventory import check_types
 from generic.testing.drill.kills.calls import read_calls
 from generic.testing.drill.kills.child import Order
 from generic.testing.drill.kills.processes import Victim
@@ -80,6 +81,7 @@ class _Run:
         self._destination = self._open_side(DESTINATION, settings, stack)
         number = settings.dice or secrets.randbelow(10**6) + 1
         self._dice = random.Random(number)
+        check_types(self._manifests(self._shoots[0]), kinds, self._names.type)
         self._evidence = MigrationEvidence(
             **settings.facts(self._names, rehearsal, SCENARIO_TEXT),
             dice=number,

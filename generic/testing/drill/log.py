@@ -1,0 +1,178 @@
+"""The evidence log of a drill: each version of its objects and each event, from watches.
+
+What a report tells of an object derives from it (`history`). It only reads. Where the API server
+has no longer each version since the last one seen, a list shows the newest of them.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import attrs
+
+from actuator.errors import ApiError, Gone, api_error
+from actuator.interface import Resource, resource_of
+from actuator.meta import Kind, Raw
+from generic.kube.client import HttpClient, path_of
+from generic.kube.clusters import CLUSTERS
+
+CLUSTER, EVENT = "Cluster", "Event"
+_EVENTS = Resource("v1", "events")
+_STREAM = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "1"}
+"""Streams are short: a stream that begins after the drill ends soon, with nothing missing."""
+_SILENCE, _PAUSE, _AT_MOST = 30.0, 0.2, 30.0
+_HEAD = ("name", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations")
+_META = frozenset({*_HEAD, "finalizers", "deletionTimestamp", "ownerReferences"})
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """One version of an object."""
+
+    at: float
+    """Seconds since the drill began, when the log received it."""
+    kind: str
+    obj: Raw = attrs.field(repr=False)
+    """Metadata and status; of a Cluster the shoot; of an event everything."""
+    gone: bool = False
+
+    @property
+    def number(self) -> int:
+        """The place of the version in the order of all writes."""
+        return int(self.obj["metadata"]["resourceVersion"])
+
+
+class Log:
+    """Receives the versions of a drill's objects; `on_entry` is called for each, once."""
+
+    def __init__(
+        self,
+        client: HttpClient,
+        kinds: Mapping[str, Kind],
+        selector: str,
+        on_entry: Callable[[Entry], None],
+    ) -> None:
+        self._client = client
+        self._on_entry = on_entry
+        self._watched = {name: (resource_of(kind), selector) for name, kind in kinds.items()}
+        self._watched |= {CLUSTER: (CLUSTERS, selector), EVENT: (_EVENTS, "")}
+        self._lock = threading.Lock()
+        self._seen: set[tuple[str, str, bool]] = set()
+        self._alive: dict[str, dict[str, Raw]] = {kind: {} for kind in self._watched}
+        self._entries: list[Entry] = []
+        self._start = time.monotonic()
+        self.gaps: list[str] = []
+        """The reasons why versions may be missing."""
+
+    def now(self) -> float:
+        """Return the seconds since the drill began."""
+        return time.monotonic() - self._start
+
+    def entries(self) -> list[Entry]:
+        """Return the versions in the order of their writes, then the events.
+
+        Events may be in another etcd, so that their numbers tell nothing.
+        """
+        with self._lock:
+            return sorted(self._entries, key=lambda e: (e.kind == EVENT, e.number))
+
+    def take(self, kind: str, obj: Raw, *, gone: bool = False) -> None:
+        """Add a version, unless the log has it already. Safe to call from any thread."""
+        meta = obj["metadata"]
+        key = (meta["uid"], meta["resourceVersion"], gone)
+        with self._lock:
+            if key in self._seen:
+                return
+            self._seen.add(key)
+            if gone:
+                self._alive[kind].pop(meta["uid"], None)
+            else:
+                self._alive[kind][meta["uid"]] = obj
+            entry = Entry(at=self.now(), kind=kind, obj=_reduced(kind, obj), gone=gone)
+            self._entries.append(entry)
+            self._on_entry(entry)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Follow everything from now on; nothing is missing once the context is left."""
+        self._start = time.monotonic()
+        stop = threading.Event()
+        threads = [
+            threading.Thread(
+                target=self._follow, args=(kind, self._newest(kind), stop), name=f"log-{kind}"
+            )
+            for kind in self._watched
+        ]
+        for thread in threads:
+            thread.daemon = True
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _newest(self, kind: str) -> str:
+        resource, selector = self._watched[kind]
+        _, version = next(self._client.pages(resource, label_selector=selector))
+        return version
+
+    def _follow(self, kind: str, version: str, stop: threading.Event) -> None:
+        ended: float | None = None
+        while True:
+            if stop.is_set():
+                ended = ended or time.monotonic()
+            try:
+                version = self._list(kind) if not version else self._stream(kind, version)
+                if ended:
+                    return
+            except Gone:
+                version = ""
+            except (ApiError, ValueError) as error:
+                if ended and time.monotonic() - ended > _AT_MOST:
+                    self.gaps.append(f"{kind}: {error}")
+                    return
+                time.sleep(_PAUSE)
+
+    def _stream(self, kind: str, version: str) -> str:
+        resource, selector = self._watched[kind]
+        query = {**_STREAM, "labelSelector": selector, "resourceVersion": version}
+        with self._client.stream(path_of(resource), query, read_timeout=_SILENCE) as lines:
+            for line in lines:
+                event = json.loads(line)
+                obj = event["object"]
+                if event["type"] == "ERROR":
+                    raise api_error(int(obj.get("code") or 500), obj)
+                version = str(obj["metadata"]["resourceVersion"])
+                if event["type"] != "BOOKMARK":
+                    self.take(kind, obj, gone=event["type"] == "DELETED")
+        return version
+
+    def _list(self, kind: str) -> str:
+        """Read the newest versions; an object that is not among them is gone."""
+        resource, selector = self._watched[kind]
+        before, found = dict(self._alive[kind]), set()
+        for objects, version in self._client.pages(resource, label_selector=selector):  # noqa: B007
+            for obj in objects:
+                found.add(obj["metadata"]["uid"])
+                self.take(kind, obj)
+        for uid in before.keys() - found:
+            self.take(kind, before[uid], gone=True)
+        return version
+
+
+def _reduced(kind: str, obj: Raw) -> Raw:
+    """Return the parts of an object that evidence derives from."""
+    if kind == EVENT:
+        return obj
+    meta = {key: value for key, value in obj["metadata"].items() if key in _META}
+    reduced: Raw = {"metadata": meta}
+    if kind == CLUSTER:
+        shoot = obj["spec"]["shoot"]
+        return {**reduced, "spec": {"shoot": {"metadata": shoot.get("metadata") or {}}}}
+    status = obj.get("status") or {}
+    kept = {key: value for key, value in status.items() if key not in ("providerStatus", "state")}
+    return {**reduced, "status": kept}

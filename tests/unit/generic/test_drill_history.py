@@ -1,0 +1,191 @@
+"""What a drill's evidence log tells of objects, and when a drill without hope ends."""
+
+import attrs
+import pytest
+from reports import evidence, life
+
+from actuator.errors import ConfigurationError
+from actuator.v1alpha1 import BackupEntry, Bastion, Infrastructure
+from generic.testing.drill.evidence import Refusal
+from generic.testing.drill.history import History
+from generic.testing.drill.inventory import check_types
+from generic.testing.drill.judge import FAILURES, contradictions, judge
+from generic.testing.drill.log import CLUSTER, EVENT, Entry
+from generic.testing.drill.readiness import HOPELESS_AFTER, SHOWN_AFTER, Readiness, Stopped
+from generic.testing.garden import SHOOT
+
+KINDS = {cls.KIND.name: cls.KIND for cls in (Infrastructure, Bastion, BackupEntry)}
+FINALIZER = Infrastructure.KIND.finalizer
+FORCE = {"confirmation.gardener.cloud/force-deletion": "true"}
+DONE = {"type": "Reconcile", "state": "Succeeded", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+READY = {"observedGeneration": 1, "lastOperation": DONE}
+FAILED = {"lastError": {"description": "no", "codes": ["ERR_A"]}}
+MIGRATED = {"lastOperation": {"type": "Migrate", "state": "Succeeded"}, "observedGeneration": 1}
+
+
+def seen(at, status=None, *, kind="Infrastructure", gone=False, **meta):
+    head = {"name": "n", "namespace": "a", "uid": kind, "labels": {SHOOT: "a"}, "generation": 1}
+    obj = {"metadata": {**head, "resourceVersion": str(at), **meta}, "status": status or {}}
+    return Entry(at=float(at), kind=kind, obj=obj, gone=gone)
+
+
+def deleting(at, status=None, *, finalizers=(FINALIZER,), **more):
+    return seen(at, status, deletionTimestamp="2026", finalizers=list(finalizers), **more)
+
+
+def cluster(at, annotations=FORCE):
+    shoot = {"shoot": {"metadata": {"annotations": annotations}}}
+    meta = {"name": "a", "resourceVersion": str(at)}
+    return Entry(at=float(at), kind=CLUSTER, obj={"metadata": meta, "spec": shoot})
+
+
+def event(reason, message, uid="Infrastructure", **about):
+    obj = {"reason": reason, "message": message, "involvedObject": {"uid": uid, **about}}
+    meta = {"uid": message, "resourceVersion": "1"}
+    return Entry(at=9.0, kind=EVENT, obj={**obj, "metadata": meta})
+
+
+def told(*entries):
+    return History(KINDS).read_all(entries)
+
+
+ABOUT_NAMESPACE = {"uid": "", "kind": "Namespace", "name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "facts"),
+    [
+        pytest.param([seen(1), seen(2, READY)], {"created": 1, "ready": 2}, id="ready"),
+        pytest.param(
+            [seen(1, FAILED), seen(2, READY)],
+            {"failed": 1, "ready": 2, "error": "no", "codes": ["ERR_A"]},
+            id="ready after an error",
+        ),
+        pytest.param([seen(1, MIGRATED)], {"migrated": 1}, id="migrated"),
+        pytest.param(
+            [seen(1), deleting(2), deleting(3, FAILED), deleting(4, finalizers=["x"])],
+            {"deleted": 2, "stuck": 3, "released": 4, "gone": None, "forced": None},
+            id="stuck, then released beside another finalizer",
+        ),
+        pytest.param(
+            [seen(1), deleting(2, gone=True)], {"deleted": 2, "released": 2, "gone": 2}, id="gone"
+        ),
+        pytest.param(
+            [seen(1), deleting(2, FAILED), cluster(3), deleting(4, gone=True)],
+            {"stuck": 2, "forced": 3, "gone": 4},
+            id="forced while it was stuck",
+        ),
+        pytest.param(
+            [seen(1), cluster(2), deleting(3)], {"deleted": 3, "forced": 3}, id="deleted by force"
+        ),
+        pytest.param(
+            [seen(1), deleting(2, gone=True), cluster(3)], {"forced": None}, id="gone before"
+        ),
+        pytest.param([cluster(1, {}), deleting(2)], {"forced": None}, id="not confirmed"),
+    ],
+)
+def test_moments_derive_from_the_versions_of_an_object(entries, facts):
+    found = attrs.asdict(told(*entries).lives["Infrastructure"])
+    assert {name: found[name] for name in facts} == facts
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotations", "forced"),
+    [("Bastion", FORCE, 2), ("Bastion", {}, None), ("BackupEntry", FORCE, None)],
+)
+def test_a_force_deletion_is_read_from_the_object_that_the_kind_names(kind, annotations, forced):
+    history = told(cluster(1), deleting(2, kind=kind, annotations=annotations))
+    assert history.lives[kind].forced == forced
+
+
+@pytest.mark.parametrize(("about", "prefix"), [({}, ""), (ABOUT_NAMESPACE, "Infrastructure a/n: ")])
+def test_events_are_read_also_from_a_namespace_that_ends_and_repeats_once(about, prefix):
+    strip = event("FinalizerStripped", f"{prefix}Stripped x from y", **about)
+    end = event("Orphaned", f"{prefix}left", **about)
+    history = told(seen(1), strip, strip, end)
+    assert [one.text for one in history.strips] == ["Stripped x from y"]
+    assert history.lives["Infrastructure"].said == ["orphaned"]
+
+
+def test_an_object_of_no_shoot_and_an_event_about_it_are_no_part_of_the_drill():
+    history = History(KINDS, shoot_of=lambda _: "").read_all([seen(1), event("Deleted", "x")])
+    assert not history.lives
+
+
+@pytest.mark.parametrize(
+    ("after", "shoots", "shown", "stops"),
+    [
+        pytest.param(SHOWN_AFTER - 1, 1, 0, False, id="too early"),
+        pytest.param(SHOWN_AFTER, 1, 1, False, id="shown"),
+        pytest.param(HOPELESS_AFTER, 1, 1, True, id="the only shoot fails"),
+        pytest.param(HOPELESS_AFTER, 2, 1, False, id="another shoot may become ready"),
+    ],
+)
+def test_a_drill_shows_errors_once_and_stops_without_hope(after, shoots, shown, stops):
+    failing = life(ready=None, failed=10.0, deleted=None, error="the reason", shoot="a")
+    found = []
+    readiness = Readiness(found.extend)
+    for _ in range(2):
+        stopped = False
+        try:
+            readiness.check([failing], ["a", "b"][:shoots], 10.0 + after)
+        except Stopped as error:
+            stopped = str(error) == "No valid shoot can become ready: 1 Infrastructure: the reason"
+        assert stopped is stops
+    assert len(found) == shown
+
+
+def test_the_rules_after_the_end_of_a_drill_are_not_exercised():
+    findings = {one.rule: one for one in judge(evidence(stopped="No valid shoot", lives=[]))}
+    assert findings["end"].problems == ("No valid shoot",)
+    assert not any(findings[f"I{number}"].exercised for number in range(1, 7))
+    path = {one.rule: one for one in judge(evidence(path="delete: create", stopped="No"))}
+    assert path["path"].problems == ("No",)
+    assert not path["I1"].exercised
+
+
+def refused(failures):
+    facts = {"shoot": "shoot--a", "webhook": "w", "policy": "Fail", "request": "r", "error": "e"}
+    return [Refusal(**facts, failure=FAILURES[name], seconds=1.0) for name in failures]
+
+
+@pytest.mark.parametrize(
+    ("more", "rule", "untested"),
+    [
+        ({"outside_after": [], "records": []}, "I1", ["no external resource remained"]),
+        ({"lives": []}, "I5", ["no object was blocked"]),
+        ({"path": "migrate: create migrate"}, "I3", ["it does not apply to this path"]),
+        (
+            {"scenario": "webhooks-down", "webhooks": refused(["killed", "expired", "slow"])},
+            "webhooks",
+            ["a webhook that fails because it denies every request; use more shoots"],
+        ),
+        ({"scenario": "webhooks-down", "webhooks": refused(FAILURES)}, "webhooks", []),
+    ],
+)
+def test_a_rule_tells_what_was_not_exercised(more, rule, untested):
+    [found] = [one for one in judge(attrs.evolve(evidence(), **more)) if one.rule == rule]
+    assert list(found.untested) == untested
+    assert found.exercised is (rule == "webhooks")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, ""),
+        ({"gaps": ["Event: gone"]}, "the evidence log has a gap: Event: gone"),
+        ({"strips": []}, "the manager counted 1 removed finalizers, the log has 0"),
+        ({"lives": [life(forced=None)]}, "n is orphaned, and the log has no force deletion of it"),
+    ],
+)
+def test_a_log_that_misses_something_is_found(more, words):
+    assert [words] * bool(words) == [one[-len(words) :] for one in contradictions(evidence(**more))]
+
+
+def test_an_object_that_no_actuator_serves_is_named():
+    manifest = {"kind": "Infrastructure", "metadata": {"name": "n"}, "spec": {"type": "drill-1"}}
+    check_types([manifest, {"kind": "Secret", "metadata": {}}], KINDS.values(), "drill-1")
+    with pytest.raises(
+        ConfigurationError, match=r"Infrastructure n: spec.type is 'drill-1', which"
+    ):
+        check_types([manifest], KINDS.values(), "drill-2")
