@@ -92,6 +92,22 @@ class Origin:
 
 
 @attrs.frozen(kw_only=True)
+class Target:
+    """The cluster of a drill."""
+
+    host: str
+    user: str
+    """As the API server knows it."""
+    server_version: str
+    context: str = ""
+    """Of the kubeconfig; "": an embedded cluster of the drill's own."""
+
+    def __str__(self) -> str:
+        which = f"context {self.context}" if self.context else "an embedded cluster"
+        return f"{self.host} ({which}, Kubernetes {self.server_version}) as user {self.user}"
+
+
+@attrs.frozen(kw_only=True)
 class Record:
     """A remaining external resource that the manager recorded, read from the API server."""
 
@@ -161,6 +177,10 @@ class DrillEvidence:
 class Evidence(DrillEvidence):
     """All input of the judge."""
 
+    target: Target | None = None
+    """The cluster; None in a landscape."""
+    manager: str = ""
+    """The manager that the drill tests."""
     path: str = ""
     """Name and steps of the rehearsed flows; "": a force deletion of stuck objects."""
     acts: list[Act] = attrs.field(factory=list)

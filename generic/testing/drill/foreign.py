@@ -4,25 +4,33 @@ The drill creates and removes only namespaces, Clusters and objects labelled wit
 installs no CRD and no Role, and refuses to start if another controller reacts to its type.
 """
 
+import builtins
+import shlex
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError
-from actuator.interface import CONFIG_MAPS, Resource, resource_of
+from actuator.interface import CONFIG_MAPS, Client, Resource, resource_of
+from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
+from generic.kube.delegating import DelegatingClient
 from generic.library.lookup import find
 from generic.library.machines import MACHINES
 from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
-from generic.testing.drill.world import World, manager_for, outside
+from generic.testing.drill.world import World, beside, manager_for, outside, target_of
 from generic.testing.garden import NAMESPACES, Garden
 from generic.testing.garden.cleanup import ALL, CONFIRM, Own
+from generic.testing.machinecontroller import MachineControllers
+from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import CRDS
 
@@ -34,11 +42,11 @@ def foreign_world(
     rehearsal: CombinedRehearsal, kubeconfig: Path, context: str | None, say: Callable[[str], None]
 ) -> Iterator[World]:
     """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
-    _refuse_who_needs_company(rehearsal)
     names = Names()
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
+        target = attrs.evolve(target_of(admin), context=context or "")
         options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
         ended: list[DeletionEnded] = []
         manager = manager_for(actuators, [names.type], options, None, ended.append)
@@ -46,14 +54,18 @@ def foreign_world(
             names=names,
             admin=admin,
             direct=admin,
+            target=target,
             manager=manager,
             actuators=actuators,
             ended=ended,
         )
-        _check_kinds(world, rehearsal)
+        flags = ["--kubeconfig", str(kubeconfig), *(["--context", context] if context else [])]
+        _check_kinds(world, rehearsal, flags)
+        say(f"Using {target}: {beside(names)}")
         try:
             _refuse_where_others_react(world, rehearsal)
-            yield world
+            with _simulated_controllers(rehearsal, OfDrill(admin, names)):
+                yield world
         finally:
             try:
                 manager.stop()
@@ -61,33 +73,58 @@ def foreign_world(
                 _clean_up(world)
 
 
-def _refuse_who_needs_company(rehearsal: CombinedRehearsal) -> None:
-    """Raise ActuatorError if the drill needs simulated controllers for its shoots.
+class OfDrill(DelegatingClient):
+    """A client whose lists have only the objects of one drill.
 
-    It simulates them only on its own cluster; on other clusters none serves the drill's shoots.
+    Simulated controllers use it, so that they serve no other shoot of the seed.
     """
-    missing = []
+
+    def __init__(self, inner: Client, names: Names) -> None:
+        super().__init__(inner)
+        self._names = names
+
+    def list(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+    ) -> builtins.list[Raw]:
+        """See Client."""
+        if namespace or not resource.namespaced:
+            found = self._inner.list(resource, namespace, label_selector=label_selector)
+            return [one for one in found if self._names.owns(one)]
+        mine = self._inner.list(NAMESPACES, label_selector=self._names.selector)
+        return [
+            obj
+            for one in mine
+            for obj in self._inner.list(
+                resource, one["metadata"]["name"], label_selector=label_selector
+            )
+        ]
+
+
+@contextmanager
+def _simulated_controllers(rehearsal: CombinedRehearsal, client: OfDrill) -> Iterator[None]:
+    """Simulate the controllers that gardenlet would deploy for the drill's shoots."""
+    polls = list(rehearsal.other_controllers(client))
     if any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds()):
-        missing.append("machine-controller-manager")
-    if any(part.shoots_only for part in rehearsal.parts):
-        missing.append("resource manager")
-    if missing:
-        raise ActuatorError(
-            f"{rehearsal.title}: a drill runs the {' and the '.join(missing)} of shoots only "
-            "on a cluster of its own; leave out --kubeconfig and --context"
-        )
+        polls.append(MachineControllers(client).poll)
+    with ExitStack() as stack:
+        for poll in polls:
+            stack.enter_context(polling(poll, "other-controller"))
+        yield
 
 
-def _check_kinds(world: World, rehearsal: CombinedRehearsal) -> None:
+def _check_kinds(world: World, rehearsal: CombinedRehearsal, cluster: Sequence[str]) -> None:
     """Raise ActuatorError if the seed lacks a CRD: a drill installs none on existing seeds."""
     wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
-    for name in wanted:
-        if find(world.admin, CRDS, name) is None:
-            raise ActuatorError(
-                f"the seed has no CRD {name}, and a drill installs none on a cluster that is not "
-                "its own; choose a seed that has it (`actuator crds` prints ours)"
-            )
+    missing = [name for name in dict.fromkeys(wanted) if find(world.admin, CRDS, name) is None]
+    if missing:
+        flags = [flag for one in rehearsal.references for flag in ("--rehearsal", one)]
+        flags += [flag for name in missing for flag in ("--only", name)]
+        raise ActuatorError(
+            f"the seed has no CRD {', '.join(missing)}, and a drill installs none on a cluster "
+            f"that is not its own; run: {shlex.join(['actuator', 'crds', *flags])} | "
+            f"{shlex.join(['kubectl', *cluster, 'apply', '--server-side', '-f', '-'])}"
+        )
 
 
 def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> None:

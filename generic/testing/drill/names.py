@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from actuator.meta import Raw
 from generic.controller.predicates import Predicate
 from generic.kube.headers import Event, Header
 from generic.testing.garden import SHOOT, Shoot
@@ -28,6 +29,12 @@ class Names:
     def selector(self) -> str:
         """The label selector of this drill's objects."""
         return f"{LABEL}={self.id}"
+
+    def owns(self, obj: Raw) -> bool:
+        """Return whether the object is of this drill, or in the namespace of one of its shoots."""
+        meta = obj["metadata"]
+        mine = (meta.get("labels") or {}).get(LABEL) == self.id
+        return mine or str(meta.get("namespace", "")).startswith(f"shoot--{self.type}--")
 
     def shoot(self, name: str, region: str) -> Shoot:
         """Return a shoot of this drill; all its objects carry its labels."""

@@ -6,9 +6,11 @@ table for readers who cannot distinguish or see the colours.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 from actuator.interface import ExternalResource
+from actuator.meta import format_time, parse_time
 from generic.testing.drill.evidence import Evidence, Life, by_error
 from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding, covers
@@ -33,9 +35,11 @@ def page(
         "strips": strips.most_common(),
         "webhooks": list(refusals(evidence)),
         "left": _left(evidence),
-        "acts": [(seconds(one.at), one.text) for one in evidence.acts],
+        "acts": [(_clock(evidence, one.at), seconds(one.at), one.text) for one in evidence.acts],
         "facts": {
             **({"Path": evidence.path} if evidence.path else {}),
+            **({"Cluster": evidence.target} if evidence.target else {}),
+            **({"Manager": evidence.manager} if evidence.manager else {}),
             "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
             "The manager's requests": _pairs(evidence.requests),
             "Gardenlet's timeouts and thresholds": scale_text(evidence),
@@ -47,6 +51,11 @@ def page(
 def _what(evidence: Evidence) -> str:
     path = evidence.path.partition(":")[0]
     return f"Drill of the path {path}" if path else f"Drill of the scenario {evidence.scenario}"
+
+
+def _clock(evidence: Evidence, at: float) -> str:
+    """Return the time of day of a moment, UTC."""
+    return format_time(parse_time(evidence.started) + timedelta(seconds=at))
 
 
 def scale_text(evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ from generic.testing.drill.judge import check_tags
 from generic.testing.drill.observe import Observer, read_records
 from generic.testing.drill.readiness import Readiness, Stopped
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.drill.world import World, embedded_world
+from generic.testing.drill.world import World, beside, embedded_world
 from generic.testing.garden import Garden, Shoot
 from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
 from generic.testing.polling import parallel, wait_while
@@ -71,6 +71,8 @@ class Run:
         self._readiness = Readiness(watcher.failing)
         self.evidence = Evidence(
             **settings.facts(world.names, rehearsal, _NOT_REACHED),
+            target=world.target,
+            manager=beside(world.names) if world.target.context else "",
             path=settings.path,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )

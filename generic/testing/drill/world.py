@@ -3,6 +3,7 @@
 Here on an embedded cluster; for other seeds see `foreign`.
 """
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from generic.kube.delegating import DelegatingClient
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
+from generic.testing.drill.evidence import Target
 from generic.testing.drill.names import Names, of_drills
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.settings import Settings
@@ -28,6 +30,7 @@ from generic.testing.drill.trouble import Troublemaker, between
 from generic.testing.faults import FaultyActuator
 from generic.testing.rehearsal import CombinedRehearsal
 
+_REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
 _AGAIN_SECONDS = 0.2
 _SYNC_SECONDS = 60.0
 T = TypeVar("T")
@@ -82,6 +85,7 @@ class World:
     """The same without retries, for watches."""
     manager: Manager
     actuators: Sequence[Actuator[Any]]
+    target: Target
     ended: Sequence[DeletionEnded] = ()
     """Grows with every outcome that the manager reports."""
     trouble: Troublemaker = attrs.field(factory=Troublemaker)
@@ -125,6 +129,7 @@ def embedded_world(
                         names=names,
                         admin=PatientClient(seed.admin),
                         direct=seed.admin,
+                        target=target_of(seed.admin),
                         manager=manager,
                         actuators=actuators,
                         ended=ended,
@@ -132,6 +137,22 @@ def embedded_world(
                     )
                 finally:
                     manager.stop()
+
+
+def target_of(client: HttpClient) -> Target:
+    """Ask the API server who it is, and who its client is. Raises ApiError."""
+    review: Raw = {"apiVersion": _REVIEWS.api_version, "kind": "SelfSubjectReview"}
+    info = client.create(_REVIEWS, {**review, "metadata": {}})["status"]["userInfo"]
+    version = json.loads(client.send("GET", "/version"))["gitVersion"]
+    return Target(host=client.host, user=info["username"], server_version=version)
+
+
+def beside(names: Names) -> str:
+    """Describe the manager of a drill on a seed that is not its own."""
+    return (
+        f"the drill runs a manager of its own, for the extension type {names.type}, beside the "
+        "extensions that are deployed"
+    )
 
 
 @contextmanager

@@ -16,7 +16,6 @@ import click
 
 from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
-from generic.controller.metrics import version
 from generic.kube.printable import echo
 from generic.testing.drill.all import (
     OWN_SCENARIOS,
@@ -37,6 +36,7 @@ from generic.testing.drill.settings import Settings
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
+from generic.tools.cli.versions import product_version
 
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
@@ -189,7 +189,7 @@ def _origin() -> Origin:
         done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=True)
         commit = done.stdout.strip()
     command = shlex.join(["actuator", *sys.argv[1:]])
-    return Origin(version=version(), commit=commit, command=command)
+    return Origin(version=product_version(), commit=commit, command=command)
 
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:

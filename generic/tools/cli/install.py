@@ -1,17 +1,26 @@
 """`actuator rbac`, `crds` and `completion`: print manifests for kubectl, and shell scripts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
+from actuator.interface import object_class
+from actuator.meta import Object, Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
 from generic.manager.flags import FLAGS
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import load_kind, load_manager, types_option, with_flags
+from generic.tools.cli.load import (
+    load_kind,
+    load_manager,
+    load_rehearsals,
+    types_option,
+    with_flags,
+)
 from generic.tools.packaging.chart import yaml_text
 
 _FLAGS = ("leader_election_", "heartbeat_namespace", "ignore_", "webhook_", "disable_webhooks")
@@ -37,10 +46,27 @@ def rbac(
 
 @click.command()
 @click.argument("own", metavar="[MODULE:CLASS]", required=False)
-def crds(own: str | None) -> None:
+@click.option(
+    "--rehearsal",
+    "rehearsals",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Print those that a drill of this rehearsal needs, also of other products.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Print this one of them.")
+def crds(own: str | None, rehearsals: tuple[str, ...], only: tuple[str, ...]) -> None:
     """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
-    classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
-    click.echo(yaml_text(*map(crd, classes)), nl=False)
+    classes: list[type[Object]] = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
+    more: Sequence[Raw] = ()
+    if rehearsals:
+        rehearsal = load_rehearsals(rehearsals)
+        classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
+        more = rehearsal.crds()
+    found = {one["metadata"]["name"]: one for one in (*map(crd, classes), *more)}
+    if unknown := set(only) - found.keys():
+        names = ", ".join(sorted(unknown))
+        raise click.UsageError(f"no CRD {names}; set --only to: {', '.join(sorted(found))}")
+    click.echo(yaml_text(*(found[name] for name in only or found)), nl=False)
 
 
 @click.command(epilog="In bash: source <(actuator completion bash)")

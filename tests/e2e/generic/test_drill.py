@@ -1,25 +1,31 @@
 """`actuator drill` as people run it: it passes, it fails where a rule is broken, it cleans up."""
 
 import json
+import secrets
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 
 import pytest
+import yaml
 from browser import chromium, faults
 from drill_record import recording
 from harness import eventually
 
 from actuator.cluster import Cluster
+from actuator.errors import NotFound
 from actuator.interface import resource_of
-from actuator.v1alpha1 import ControlPlane, Infrastructure
+from actuator.v1alpha1 import ControlPlane, Extension, Infrastructure
 from generic.kube import client, patches
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.lookup import find
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.manifests import manifest
 from generic.reconciler import status
 from generic.reconciler.orphans import Orphan
 from generic.testing.drill import takeover
@@ -28,7 +34,7 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.names import LABEL
 from generic.testing.envtest import Environment
 from generic.testing.garden import NAMESPACES
-from generic.testing.seed import install_crds
+from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.drill import _say_unnoticed
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
@@ -269,16 +275,12 @@ def foreign(borrowed):
 
 def target(foreign):
     environment, _ = foreign
-    import yaml
-
     context = yaml.safe_load(environment.kubeconfig.read_text())["current-context"]
     return ["--kubeconfig", str(environment.kubeconfig), "--context", context]
 
 
 def everything(admin):
     """All namespaces, Clusters and CRDs, by name and version."""
-    from generic.testing.seed import CRDS
-
     found = {}
     for resource in (NAMESPACES, CLUSTERS, CRDS):
         for obj in admin.list(resource):
@@ -335,11 +337,43 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, 
     assert everything(admin) == before
 
 
-def test_it_refuses_where_nobody_would_serve_its_shoots(foreign, drill):
+CERTIFICATE = "extensions.certificate.rehearsal:CertificateRehearsal"
+ISSUERS = "issuers.certificates.example.org"
+
+
+def test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_only(
+    foreign, drill, command
+):
+    """Nothing on the seed serves its shoots: it simulates their resource managers."""
     _, admin = foreign
-    before = everything(admin)
-    inside = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
-    done, report = drill("--scenario", "everything-fails", inside, *target(foreign), status=1)
-    assert "a drill runs the resource manager of shoots only" in done.stderr
+    install_crds(admin, [Extension, ManagedResource])
+    with suppress(NotFound):
+        admin.delete(CRDS, ISSUERS)
+        eventually(lambda: find(admin, CRDS, ISSUERS) is None)
+    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign), status=1)
     assert report is None
+    printing, _, applying = done.stderr.partition("run: ")[2].partition(" | ")
+    assert printing == f"actuator crds --rehearsal {CERTIFICATE} --only {ISSUERS}"
+    assert applying.split() == ["kubectl", *target(foreign), *["apply", "--server-side", "-f", "-"]]
+    printed = command(*printing.split()[1:]).stdout
+    install_crds(admin, list(yaml.safe_load_all(printed)))
+    other = managed_resource_of_another_shoot(admin)
+    before = everything(admin)
+    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign))
+    assert broken_rules(report) == set()
     assert everything(admin) == before
+    where = (MANAGED_RESOURCES, other["metadata"]["name"], other["metadata"]["namespace"])
+    assert admin.get(*where) == other, "not even a status"
+    told = report["evidence"]
+    assert told["target"]["context"] == target(foreign)[-1]
+    assert told["target"]["server_version"].startswith("v1.")
+    assert f"type drill-{told['drill']}, beside the extensions" in told["manager"]
+    assert told["manager"] in " ".join(done.stdout.split())
+
+
+def managed_resource_of_another_shoot(admin):
+    name = f"shoot--other--{secrets.token_hex(4)}"
+    admin.create(NAMESPACES, manifest("v1", "Namespace", name))
+    spec = {"secretRefs": [{"name": "missing"}]}
+    head = (ManagedResource.KIND.api_version, "ManagedResource", "addons", name)
+    return admin.create(MANAGED_RESOURCES, manifest(*head, spec=spec))

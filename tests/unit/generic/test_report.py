@@ -17,7 +17,7 @@ from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
 from generic.testing.drill.all import Held, Round, index
 from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
-from generic.testing.drill.evidence import Bystander, Evidence, Origin, Record, Strip
+from generic.testing.drill.evidence import Act, Bystander, Evidence, Origin, Record, Strip, Target
 from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
@@ -27,6 +27,7 @@ from generic.testing.drill.page import page, rows, summed_up
 from generic.testing.drill.report import check_report, read_json, write_html, write_json
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM
+from generic.tools.cli import versions
 from generic.tools.cli.terminal import Terminal, show, show_rounds, show_rules
 
 MARK = "&#9654;"
@@ -484,3 +485,19 @@ def test_the_tables_of_a_drill_hold_neither_markup_nor_control_characters(tmp_pa
     assert shown.replace("\n", "").isprintable()
     assert "BROKEN" in shown
     assert shown.count("[bold]") >= 4
+
+
+@pytest.mark.parametrize("installed", ["1.2.3", "unknown"])
+def test_the_version_of_a_report_is_never_unknown(installed, monkeypatch):
+    monkeypatch.setattr(versions, "version", lambda: installed)
+    assert versions.product_version().startswith(("1.2.3", "not installed, imported from /"))
+
+
+def test_a_step_has_the_time_of_the_wall_clock_and_the_cluster_is_named():
+    target = Target(host="a:1", user="me", server_version="v1.36.3", context="prod")
+    acts = [Act(at=61.0, text="Deleting the shoots")]
+    reader = Reader()
+    reader.feed(page(evidence(acts=acts, target=target, manager="its own, beside yours"), []))
+    assert "2026-01-01T00:01:01Z61.0Deleting the shoots" in reader.text
+    assert "a:1 (context prod, Kubernetes v1.36.3) as user me" in reader.text
+    assert "its own, beside yours" in reader.text

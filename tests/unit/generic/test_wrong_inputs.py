@@ -246,6 +246,11 @@ WEBHOOKS = [
         1,
         "only adds admissions and webhooks; use Man",
     ),
+    (
+        "crds --rehearsal extensions.aws.rehearsal:AwsRehearsal --only x",
+        2,
+        "no CRD x; set --only to",
+    ),
     ("drill --scenario webhooks-down --path delete", 2, "has no scenario 'webhooks-down'; set one"),
 ]
 CRDS = [
