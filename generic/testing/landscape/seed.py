@@ -43,7 +43,7 @@ from generic.testing.landscape.seedobjects import (
 )
 from generic.testing.landscape.services import Services
 from generic.testing.landscape.shootetcd import ShootEtcds
-from generic.testing.landscape.shoots import Shoots
+from generic.testing.landscape.shoots import ETCD, Shoots
 from generic.testing.landscape.snapshots import SnapshotPort
 from generic.testing.polling import polling
 
@@ -159,8 +159,8 @@ def _snapshots(
     folder.mkdir(mode=0o700)
 
     def serving(namespace: str, host: str) -> KeyPair | None:
-        authority = seed.shoots.access(namespace).authorities().get("ca-etcd")
-        return authority.serving([host]) if authority else None
+        found = seed.shoots.access(namespace).authorities().get(ETCD)
+        return found.newest.serving([host]) if found else None
 
     def snapshot(namespace: str) -> str:
         if not seed.router.find(namespace, "kube-apiserver", 443):

@@ -30,9 +30,10 @@ from generic.testing.landscape.router import Router
 from generic.testing.machinecontroller import MachineControllers
 
 _ROLE = "gardener.cloud/role=shoot"
+ETCD = "ca-etcd"
 _SERVER, _CLIENT, _KUBELET = "ca", "ca-client", "ca-kubelet"
 """The authorities of a shoot: of its API server, of that one's clients, of its kubelets."""
-_MANAGED = f"managed-by=secrets-manager,name in ({_SERVER},{_CLIENT},{_KUBELET})"
+_MANAGED = f"managed-by=secrets-manager,name in ({_SERVER},{_CLIENT},{_KUBELET},{ETCD})"
 _ISSUED = "issued-at-time"
 _APISERVER, _HTTPS = "kube-apiserver", 443
 
