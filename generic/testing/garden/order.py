@@ -33,7 +33,7 @@ CREATION: Stages = _stages(
 ASLEEP: Stages = _stages("DNSRecord")
 """Not reconciled while a shoot hibernates, and deleted once its control plane is scaled down."""
 
-ON_REQUEST = frozenset("BackupBucket BackupEntry Bastion DNSRecord Infrastructure".split())
+ON_REQUEST = frozenset(["BackupBucket", "BackupEntry", "Bastion", "DNSRecord", "Infrastructure"])
 """Not annotated again by a reconciliation if they are ready and unchanged."""
 
 WOKEN = frozenset({"Infrastructure"})

@@ -12,7 +12,7 @@ from functools import partial
 
 from actuator.errors import ApiError
 from actuator.interface import ExternalResource
-from actuator.meta import Raw
+from actuator.meta import ForceSource, Raw
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.evidence import Act
@@ -81,6 +81,8 @@ class LandscapeRun:
             self._break = partial(stop_extensions, self._seed)
             self._repair = partial(start_extensions, self._seed)
         kinds = [cls.KIND for cls in KINDS]
+        never = [kind.name for kind in kinds if kind.force_from is ForceSource.NONE]
+        self._never_forced = frozenset(never)
         self._observer = Observer(self._seed, kinds, "", shoot_of=shoot_of)
         names = [f"{prefix}{number}" for number in range(1, settings.shoots + 1)]
         self._stories = {name: ShootStory(name=name) for name in names}
@@ -101,9 +103,10 @@ class LandscapeRun:
             if self._create():
                 self._get_stuck()
                 self._force()
+            self._take_stock()
+            self._repair()  # the next drill in this landscape begins with a working world
+            self._await_never_forced()
         self._observer.tell(self.evidence)
-        self._take_stock()
-        self._repair()  # the next drill in this landscape begins with a working world
 
     def _create(self) -> bool:
         """Create the Shoots; return whether all became ready."""
@@ -135,6 +138,18 @@ class LandscapeRun:
             self._act(text)
             self._wait("forced", STUCK_SECONDS, self._is_forced)
         self._wait("gone", GONE_SECONDS, lambda story: story.gone is not None)
+
+    def _await_never_forced(self) -> None:
+        """Wait for objects without a force deletion: gardenlet deletes them after their Shoot."""
+        gone = {story.technical_id for story in self._stories.values() if story.gone is not None}
+
+        def left() -> list[str]:
+            lives = [one for one in self._observer.lives if one.kind in self._never_forced]
+            return [one.key for one in lives if one.shoot in gone and one.gone is None]
+
+        if waiting := left():
+            self._act(f"Never force-deleted, they end in a working world: {', '.join(waiting)}")
+            wait_while(left, GONE_SECONDS, every=_ASK)
 
     def _is_forced(self, story: ShootStory) -> bool:
         """Ask for the force deletion of a Shoot, unless it is accepted already."""
