@@ -7,7 +7,8 @@ import attrs
 
 from actuator.errors import ActuatorError, ApiError, DecodeError, NotFound, NotServed
 from actuator.interface import Client, resource_of
-from actuator.meta import Kind
+from actuator.meta import Kind, value_at
+from generic.kube.clusters import CLUSTERS
 from generic.kube.refusals import explained
 from generic.manager.registry import Registration
 from generic.tools.explain.gather import explain, open_orphans, overview
@@ -93,6 +94,8 @@ def _read_seed(
     """Return the objects in the seed. Raises ApiError if it does not answer."""
     home, reader, notes = shoot.status.technical_id, Reader(client), list[str]()
     orphans = tuple(open_orphans(reader, home, notes))
+    if other := _other_shoot(reader, shoot):
+        notes.append(other)
     notes += map(str, reader.unread)
     try:
         found = overview(client, kinds, home, now, registrations or ())
@@ -111,4 +114,20 @@ def _read_seed(
         notes.append(f"{len(blocked) - EXPLAINED} more objects are blocked: explain {home}")
     return SeedPart(
         overview=found, explanations=tuple(explanations), orphans=orphans, notes=tuple(notes)
+    )
+
+
+def _other_shoot(reader: Reader, shoot: ShootState) -> str | None:
+    """Return why the objects in the seed are not those of this Shoot, or None."""
+    home = shoot.status.technical_id
+    try:
+        cluster = reader.get(CLUSTERS, home) or {}
+    except NotFound:
+        return f"this cluster has no Cluster {home}; the Shoot is in seed {shoot.seed or 'none'}"
+    uid = value_at(cluster, "spec", "shoot", "metadata", "uid")
+    if uid in (None, shoot.uid):
+        return None
+    return (
+        f"Cluster {home} is of another Shoot of this name, with the uid {uid}: its objects here are"
+        " those of the other one"
     )

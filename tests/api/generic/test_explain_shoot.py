@@ -6,7 +6,7 @@ Both are the embedded cluster. The real gardener-apiserver is in tests/landscape
 import json
 
 import pytest
-from builders import infrastructure
+from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
 from proxy import kubeconfig
 from simulated_garden import SHOOTS, install_garden
@@ -144,6 +144,18 @@ def test_a_shoot_whose_deletion_is_stuck_is_explained_across_garden_and_seed(
     objects = told["seed"]["overview"]["objects"]
     assert [one["subject"]["kind"] for one in objects] == ["Infrastructure", "Extension"]
     assert "hunter2" not in text + json.dumps(told)
+
+
+def test_a_seed_that_has_another_shoot_of_this_name_or_none_is_noted(seed, shoot, run, admin):
+    shoot(UNAUTHENTICATED)
+    uid = admin.get(SHOOTS, "mine", seed.namespace)["metadata"]["uid"]
+    for of_cluster, noted in ((uid, False), ("former", True)):
+        seed.update_cluster(cluster(seed.namespace, shoot={"metadata": {"uid": of_cluster}}))
+        text = " ".join(run()[0].split())
+        assert ("is of another Shoot of this name, with the uid former" in text) is noted
+    seed.delete_cluster()
+    text = " ".join(run()[0].split())
+    assert f"this cluster has no Cluster {seed.namespace}; the Shoot is in seed one" in text
 
 
 def test_open_orphans_are_shown_and_closed_ones_are_not(seed, shoot, run):
