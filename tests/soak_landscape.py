@@ -32,7 +32,7 @@ from generic.testing.landscape.memory import descendants, gib, resident
 from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world, rehearsal_of
 
 AT_ONCE = 4
-"""Shoots of a round."""
+"""Maximum number of Shoots of a round."""
 MANAGER = "extension-"
 """How the names of the managers' processes begin."""
 PROC, LISTEN = Path("/proc"), "0A"
@@ -108,12 +108,18 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def rounds(deletions: int, scenarios: int) -> list[int]:
+    """The number of Shoots of each round: every scenario has one, and no round is too large."""
+    count = max(min(scenarios, deletions), -(-deletions // AT_ONCE))
+    return [deletions // count + (number < deletions % count) for number in range(count)]
+
+
 def play(
     world: LandscapeWorld, printer: Printer, chance: random.Random, number: int, shoots: int
 ) -> list[str]:
     """Play one round, and return the problems."""
     rehearsal = world.rehearsal
-    assert rehearsal is not None, "name a rehearsal, which has an outside world to break"
+    assert rehearsal is not None
     scenarios = [*scenarios_of(rehearsal)]
     scenario = scenarios[number % len(scenarios)]
     settings = attrs.evolve(Settings(), scenario=scenario, shoots=shoots)
@@ -136,9 +142,10 @@ def main() -> int:
     print(f"seed {given.seed}", flush=True)
     chance, printer, problems = random.Random(given.seed), Printer(), []
     rehearsal = rehearsal_of(given.extensions)
-    counts = [AT_ONCE] * (given.deletions // AT_ONCE) + [given.deletions % AT_ONCE]
+    assert rehearsal is not None, "name a rehearsal, which has an outside world to break"
+    counts = rounds(given.deletions, len(scenarios_of(rehearsal)))
     with landscape_world(given.extensions, rehearsal, 1, printer.say) as world:
-        for number, count in enumerate(filter(None, counts)):
+        for number, count in enumerate(counts):
             problems += play(world, printer, chance, number, count)
         left = descendants(os.getpid())
         ports = ports_of(left)
