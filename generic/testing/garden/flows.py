@@ -74,7 +74,8 @@ class Flow:
         self._deploy_others(manifests)
         asleep = order.ASLEEP[0] if hibernated else frozenset()
         awake = [kind for kind in self._kinds if kind.name not in asleep]
-        for kinds in order.in_stages(order.CREATION, awake):
+        stages = order.CREATION if type == "Create" else order.LATER
+        for kinds in order.in_stages(stages, awake):
             self.deploy(kinds, manifests, "reconcile", resting)
             self.wait(kinds, not_ready_because)
         self._go([asleep], self._kinds)
@@ -139,7 +140,7 @@ class Flow:
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)
-        for kinds in order.in_stages(order.CREATION, self._moving):
+        for kinds in order.in_stages(order.LATER, self._moving):
             self.deploy(kinds, manifests, "wait-for-state")
             for kind, obj in self._objects(kinds):
                 put_back(self._client, kind, obj, state.of(kind.name, obj["metadata"]["name"]))

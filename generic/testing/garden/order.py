@@ -28,7 +28,10 @@ CREATION: Stages = _stages(
     "Worker",
     f"Bastion SelfHostedShootExposure {OTHERS}",  # not part of the flow: users create them
 )
-"""Reconcile flow, and restore flow. Extensions with the default lifecycle."""
+"""Reconcile flow of a new shoot. Extensions with the default lifecycle."""
+
+LATER: Stages = [CREATION[0], CREATION[1] | CREATION[2], *CREATION[3:]]
+"""Of a shoot whose networks are known: DNSRecords do not wait for the Infrastructure."""
 
 ASLEEP: Stages = _stages("DNSRecord")
 """Not reconciled while a shoot hibernates, and deleted once its control plane is scaled down."""

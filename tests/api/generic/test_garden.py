@@ -34,7 +34,7 @@ from generic.testing.garden import (
     Shoot,
     resource_of_manifest,
 )
-from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
+from generic.testing.garden.order import CREATION, DELETION, FORCED, LATER, MIGRATION, in_stages
 from generic.testing.garden.state import put_back
 from generic.testing.seed import install_crds
 from generic.tools.explain.standing import not_forcible_because
@@ -300,7 +300,7 @@ def test_a_shoot_moves_with_its_state_and_what_its_extensions_refer_to(admin, sh
 
     flow.restore(manifests(shoot), state)
     assert diary.kinds("restore") == moving
-    assert diary.is_in_order("restore", CREATION)
+    assert diary.is_in_order("restore", LATER)
     for kind in moving - {"Worker"}:
         assert diary.states["restore", kind] == {"made": kind}
     machines = diary.states["restore", "Worker"]["machineDeployments"]["machinedeployment"]

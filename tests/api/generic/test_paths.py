@@ -75,8 +75,7 @@ AGAIN = """
 """
 """The others are asked again only where they are not ready."""
 WAKE = f"""
-    reconcile: Infrastructure
-    reconcile: DNSRecord
+    reconcile: DNSRecord Infrastructure
     {AGAIN}
 """
 BROKEN = AGAIN[: AGAIN.index("reconcile: Worker")]
@@ -157,8 +156,7 @@ RESTORE = "\n" + "".join(
     map(
         restored,
         [
-            "BackupEntry Infrastructure",
-            "DNSRecord",
+            "BackupEntry DNSRecord Infrastructure",
             "ContainerRuntime ControlPlane Extension",
             "Network OperatingSystemConfig",
         ],
