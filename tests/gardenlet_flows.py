@@ -22,9 +22,11 @@ from actuator.meta import Object, Raw
 from actuator.v1alpha1 import KINDS, Bastion, Extension
 from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.library.machines import MACHINE_DEPLOYMENTS, MACHINE_KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, order
+from generic.testing.seed import install_crds
 from hack.gardenlet.protocol import Recording
 from hack.gardenlet.reduction import (
     CREATE,
@@ -38,8 +40,8 @@ from hack.gardenlet.reduction import (
 )
 from hack.gardenlet.watching import Log, watched
 
-MOMENT = 0.5
-"""Seconds that each operation takes."""
+MOMENT, LONGER = 0.5, 3.0
+"""Seconds that each operation takes, and those of slower kinds except deletions."""
 STUCK = "ControlPlane"
 """The kind that fails with revoked credentials when a deletion deploys it once more."""
 SCALE = 1 / 6
@@ -63,7 +65,13 @@ _SPECS: dict[str, Raw] = {
     "OperatingSystemConfig": {"purpose": "provision"},
     "Worker": {**_REGION, "pools": []},
 }
-_META: dict[str, Raw] = {"DNSRecord": {"annotations": {"dns.gardener.cloud/ip-stack": "ipv4"}}}
+_ANNOTATIONS: dict[str, Raw] = {
+    "BackupBucket": {"backupbucket.extensions.gardener.cloud/generated-secret-namespace": "garden"},
+    "DNSRecord": {"dns.gardener.cloud/ip-stack": "ipv4"},
+}
+_GIVERS = {giver for giver, _ in order.HANDED_ON.values()}
+_WITH_STATE = ("ControlPlane", "DNSRecord", "Extension", "Infrastructure", "Network")
+"""The kinds of which the samples have a state; that of a Worker is the state of its machines."""
 
 
 _PLAYED_WITH = {WAKE: HIBERNATE, RESTORE: MIGRATE}
@@ -76,18 +84,21 @@ _WITH_CREDENTIALS = (STUCK, *(cls.KIND.name for cls in _OF_USERS))
 class Slow(Script):
     """An extension that takes a moment; in `revoked` it neither reconciles nor deletes normally."""
 
-    def __init__(self, of: type[Object], revoked: Collection[str]) -> None:
+    def __init__(self, of: type[Object], revoked: Collection[str], seconds: float) -> None:
         super().__init__(of)
         self.revoked = revoked
+        self.seconds = seconds
         if of is Extension:
             self.finalizer = "extensions.gardener.cloud/slow"
 
     def _run(self, operation: str, ctx: Any, obj: Any, cluster: Any) -> Any:
-        time.sleep(MOMENT)
+        time.sleep(MOMENT if "delete" in operation else self.seconds)
         if operation in ("reconcile", "delete") and obj.metadata.namespace in self.revoked:
             raise ActuatorError("the credentials are revoked")
-        if operation == "reconcile" and obj.KIND.name == "Infrastructure":
-            obj.status.provider_status = {"kind": "InfrastructureStatus"}
+        if operation in ("reconcile", "restore"):
+            name = obj.KIND.name
+            obj.status.provider_status = {"kind": f"{name}Status"} if name in _GIVERS else None
+            obj.status.state = {"made": name} if name in _WITH_STATE else None
 
 
 @attrs.frozen
@@ -99,6 +110,8 @@ class Played:
     kinds: Sequence[type[Object]]
     garden: type[Garden] = Garden
     flow: type[Flow] = Flow
+    slower: Collection[str] = ()
+    """The kinds whose operations take longer: a flow that does not wait is ahead of them."""
     revoked: set[str] = attrs.field(factory=set)
     """The shoots whose credentials are revoked."""
     type: str = attrs.field(factory=lambda: f"slow-{secrets.token_hex(4)}")
@@ -114,6 +127,7 @@ class Played:
         account = {"apiVersion": "v1", "kind": "Secret", "metadata": _ACCOUNT}
         with suppress(AlreadyExists):
             self.admin.create(SECRETS, account)
+        install_crds(self.admin, MACHINE_KINDS)
         log = Log()
         resources = [*(resource_of(cls.KIND) for cls in self.kinds), CLUSTERS, NAMESPACES]
         with (
@@ -134,6 +148,7 @@ class Played:
         flow = self._flow(shoot, kinds)
         flow.create(manifests)
         if name == MIGRATE:
+            self.admin.create(MACHINE_DEPLOYMENTS, _machines(shoot))
             flow.restore(manifests, flow.migrate())
         if name == HIBERNATE:
             flow.reconcile(manifests, hibernated=True)
@@ -168,7 +183,8 @@ class Played:
         manager = Manager(options)
         for cls in self.kinds:
             revoked = self.revoked if cls.KIND.name in _WITH_CREDENTIALS else ()
-            manager.add(Slow(cls, revoked), type=self.type)
+            seconds = LONGER if cls.KIND.name in self.slower else MOMENT
+            manager.add(Slow(cls, revoked, seconds), type=self.type)
         manager.start()
         try:
             assert manager.wait_synced(PATIENCE)
@@ -188,6 +204,16 @@ def _shoot() -> Shoot:
     return Shoot(technical_id=name, name="a", project="tests", region="eu-1")
 
 
+def _machines(shoot: Shoot) -> Raw:
+    """Return the machines of a Worker."""
+    return {
+        "apiVersion": MACHINE_DEPLOYMENTS.api_version,
+        "kind": "MachineDeployment",
+        "metadata": {"name": "pool", "namespace": shoot.technical_id},
+        "spec": {"replicas": 1, "template": {}},
+    }
+
+
 def _recorded(shoots: Iterable[Shoot]) -> Iterator[str]:
     """Yield the names of shoots and of their buckets."""
     for shoot in shoots:
@@ -200,10 +226,11 @@ def _bucket(shoot: Shoot) -> str:
 
 def _manifest(cls: type[Object], shoot: Shoot, type_: str) -> Raw:
     kind = cls.KIND
-    meta = {"name": "a", "namespace": shoot.technical_id, **_META.get(kind.name, {})}
+    meta: Raw = {"name": "a", "namespace": shoot.technical_id}
     if not kind.namespaced:
         name = _bucket(shoot) if kind.name == "BackupBucket" else f"{shoot.technical_id}--0a"
         meta = {"name": name, "labels": {SHOOT: shoot.technical_id}}
+    meta["annotations"] = _ANNOTATIONS.get(kind.name, {})
     spec = {"type": type_, **_SPECS.get(kind.name, {})}
     if kind.name == "BackupEntry":
         spec["bucketName"] = _bucket(shoot)

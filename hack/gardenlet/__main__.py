@@ -14,7 +14,7 @@ from hack.gardenlet.errors import shown_after
 from hack.gardenlet.landscape import Logs, play
 from hack.gardenlet.player import RECORDED
 from hack.gardenlet.protocol import Known, Recording, read, written
-from hack.gardenlet.reduction import flows_of
+from hack.gardenlet.reduction import flows_of, retried_in
 from hack.gardenlet.watching import Version, load
 
 FILE = Path(__file__).parents[2] / "tests" / "api" / "gardenlet" / "recording.json"
@@ -54,7 +54,7 @@ def recording_of(
     seeds: Sequence[list[Version]], garden: list[Version], known: tuple[Known, ...]
 ) -> Recording:
     """Reduce the logs of the seeds and of their garden."""
-    flows = flows_of(seeds, RECORDED)
+    flows = flows_of(seeds, RECORDED, retried_in(garden))
     return Recording(gardener_version(), flows, shown_after(chain(*seeds), garden), known)
 
 

@@ -16,12 +16,12 @@ from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.readiness import not_migrated_because, not_ready_because
 from hack.gardenlet.protocol import DELETION, FlowProtocol, sorted_flow
 from hack.gardenlet.watching import GONE, Version
-from hack.gardenlet.writes import DELETE, is_for_deletion, write_between
+from hack.gardenlet.writes import DELETE, is_for_deletion, is_repeated, write_between
 
 CREATE, REMOVE, FORCE = "create", "delete", "force-delete"
 HIBERNATE, WAKE, MIGRATE, RESTORE = "hibernate", "wake", "migrate", "restore"
 _PLAIN = frozenset({"Cluster", "Namespace"})
-_BUCKET = "BackupBucket"
+_BUCKET, _ENTRY, _SOURCE = "BackupBucket", "BackupEntry", "source-"
 Object = tuple[str, str]
 
 
@@ -44,9 +44,10 @@ class Run:
     """Whether the flow came to its end."""
 
     def write(self, key: Object, step: str, place: int) -> None:
-        """Add a write of gardenlet."""
-        if step not in self.steps[key]:
-            self.steps[key].append(step)
+        """Add a write of gardenlet, unless it repeats another."""
+        if is_repeated(step, self.steps[key]):
+            return
+        self.steps[key].append(step)
         phase = DELETION + key[0] if is_for_deletion(step) else key[0]
         self.begins.setdefault(phase, place)
         self.awaited.add((phase, key))
@@ -66,18 +67,37 @@ class Run:
 
 
 def flows_of(
-    logs: Iterable[Iterable[Version]], shoots: Collection[str]
+    logs: Iterable[Iterable[Version]],
+    shoots: Collection[str],
+    retried: Collection[tuple[str, str]] = (),
 ) -> Mapping[str, FlowProtocol]:
     """Return the protocol of each flow that came to its end, from the log of each seed.
 
-    `shoots` are the namespaces of the shoots, and the names of buckets.
+    `shoots` are the namespaces of the shoots, and the names of buckets; `retried` are flows to
+    leave out, with their shoots.
     """
     found: dict[str, list[Run]] = defaultdict(list)
     for versions in logs:
-        for (flow, _), run in _runs_of(versions, shoots).items():
-            if run.ended:
+        for (flow, shoot), run in _runs_of(versions, shoots).items():
+            if run.ended and (flow, shoot) not in retried:
                 found[flow].append(run)
     return {flow: protocol_of(found[flow]) for flow in sorted(found)}
+
+
+def retried_in(garden: Iterable[Version]) -> set[tuple[str, str]]:
+    """Return the flows, with their shoots, of which an attempt failed and was retried.
+
+    Deletions are retried as long as Bastions exist, without an attempt.
+    """
+    flows: dict[str, str] = {}
+    found = set[tuple[str, str]]()
+    for version in garden:
+        status = version.obj.get("status") or {}
+        shoot = status.get("technicalID", "")
+        flows[shoot] = _flow_shown(version.obj, flows.get(shoot, CREATE))
+        if (status.get("lastOperation") or {}).get("state") == "Error":
+            found.add((flows[shoot], shoot))
+    return {(flow, shoot) for flow, shoot in found if flow not in (REMOVE, FORCE)}
 
 
 def _runs_of(versions: Iterable[Version], shoots: Collection[str]) -> Mapping[tuple[str, str], Run]:
@@ -90,7 +110,7 @@ def _runs_of(versions: Iterable[Version], shoots: Collection[str]) -> Mapping[tu
         if shoot not in flows:
             continue
         flows[shoot] = _flow_of(obj, flows[shoot])
-        key = obj["kind"], f"{shoot}/{obj['metadata']['name']}"
+        key = _kind_of(obj), f"{shoot}/{obj['metadata']['name']}"
         _note(found[flows[shoot], shoot], flows[shoot], key, before.get(key), version)
         if version.event == GONE:
             before.pop(key, None)
@@ -99,11 +119,18 @@ def _runs_of(versions: Iterable[Version], shoots: Collection[str]) -> Mapping[tu
     return found
 
 
+def _kind_of(obj: Raw) -> str:
+    """Return the kind; that of backups in the bucket of the other seed is one of its own."""
+    kind = str(obj["kind"])
+    is_source = kind == _ENTRY and obj["metadata"]["name"].startswith(_SOURCE)
+    return f"{kind} of the source" if is_source else kind
+
+
 def _shoot_of(obj: Raw) -> str:
     """Return the shoot of an object, or its own name; a BackupEntry is named after its shoot."""
     meta = obj["metadata"]
-    if obj["kind"] == "BackupEntry":
-        return str(meta["name"]).removeprefix("source-").rpartition("--")[0]
+    if obj["kind"] == _ENTRY:
+        return str(meta["name"]).removeprefix(_SOURCE).rpartition("--")[0]
     return str(meta.get("namespace") or meta["name"])
 
 

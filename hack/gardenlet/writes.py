@@ -4,18 +4,24 @@ Who wrote follows from the fields, for both the real and the simulated gardenlet
 status and finalizers, and remove the operation annotation; gardenlet writes all else.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from actuator.cluster import FORCE_DELETION
 from actuator.meta import Raw
-from generic.controller.predicates import OPERATION
+from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.reconciler.stripping import CONFIRM_DELETION
 
 _TOLD = frozenset({OPERATION, CONFIRM_DELETION, FORCE_DELETION})
 """The annotations whose values belong to the contract; of others only the name is recorded."""
 _COPIED = "ProviderStatus"
 DELETE = "delete"
+_REPEAT = f"annotate {TIMESTAMP}"
+
+
+def is_repeated(step: str, steps: Sequence[str]) -> bool:
+    """Whether a write repeats one of these: gardenlet retries a request with a new timestamp."""
+    return step in steps or (step == _REPEAT and any(TIMESTAMP in one for one in steps))
 
 
 def is_for_deletion(step: str) -> bool:

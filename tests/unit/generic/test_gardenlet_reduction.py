@@ -12,7 +12,7 @@ from actuator import Resource
 from hack.gardenlet.comparison import differences, of_thresholds, unexplained, version_problem
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
-from hack.gardenlet.reduction import flows_of
+from hack.gardenlet.reduction import flows_of, retried_in
 from hack.gardenlet.watching import Log, Version, watched
 from hack.gardenlet.writes import write_between
 
@@ -212,6 +212,34 @@ def test_a_flow_that_did_not_come_to_its_end_is_left_out(history):
     assert history.flows() == {}
 
 
+def test_a_flow_of_which_an_attempt_failed_is_left_out(history):
+    history.create("Worker")
+    history.succeed()
+
+    def shown(state, **meta):
+        shoot = cluster(state=state, **meta)["spec"]["shoot"]
+        return Version(
+            0.0, "MODIFIED", {**shoot, "status": {**shoot["status"], "technicalID": SHOOT}}
+        )
+
+    deletion = shown("Error", deletionTimestamp="now")
+    assert retried_in([shown("Processing"), shown("Succeeded"), deletion]) == set()
+    retried = retried_in([shown("Processing"), shown("Error")])
+    assert retried == {("create", SHOOT)}
+    assert flows_of([history.versions], [SHOOT], retried) == {}
+
+
+def test_a_request_that_is_retried_with_a_new_timestamp_is_one_write(history):
+    history.write(obj("Worker", ASKED), "ADDED")
+    history.write(obj("Worker", {**ASKED, TIMESTAMP: LATER}))
+    history.write(obj("Network", {OPERATION: "reconcile"}), "ADDED")
+    history.write(obj("Network", {**ASKED, TIMESTAMP: LATER}))
+    history.succeed()
+    steps = history.flows()["create"].steps
+    assert steps["Worker"] == [[CREATED]]
+    assert steps["Network"] == [[f"create with {OPERATION}=reconcile", f"annotate {TIMESTAMP}"]]
+
+
 def test_hibernation_and_waking_end_with_what_the_cluster_shows_then(history):
     history.create("Worker", "DNSRecord")
     history.succeed()
@@ -296,7 +324,10 @@ def test_backups_belong_to_their_shoot_and_a_bucket_to_none(history):
     history.end()
     history.delete("BackupEntry", **entry)
     history.delete("BackupBucket", name="bucket", namespace="")
+    source = {"name": f"source-{SHOOT}--0a-1b", "namespace": ""}
+    history.write(obj("BackupEntry", {}, **source), "ADDED")
     flows = history.flows(shoots=["bucket"])
+    assert flows["delete"].steps["BackupEntry of the source"] == [["create"]]
     assert flows["create"].steps["BackupBucket"] == flows["create"].steps["BackupEntry"]
     assert flows["delete"].steps["BackupEntry"] == flows["delete"].steps["BackupBucket"]
     assert flows["delete"].order["deletion of BackupEntry"] == ["Cluster", "deletion of Cluster"]
