@@ -42,6 +42,8 @@ from generic.controller.metrics import Metrics
 logger = logging.getLogger(__name__)
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")
+SERVES = "actuator.extensions.gardener.cloud/serves"
+"""Annotation of a Lease: the kinds and types that its holder serves."""
 JITTER = 0.2
 """The maximum share by which a pause is randomly shortened."""
 
@@ -77,7 +79,9 @@ class LeaderElector:
         clock: Clock,
         metrics: Metrics,
         timing: Timing | None = None,
+        serves: str = "",
     ) -> None:
+        """`serves` names the kinds and types of the manager; it becomes an annotation."""
         self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._client = client
         self._namespace = namespace
@@ -87,6 +91,7 @@ class LeaderElector:
         self._clock = clock
         self._metrics = metrics
         self._timing = timing or Timing()
+        self._annotations = {SERVES: serves} if serves else {}
         self._requests = threading.Lock()  # held during an attempt: one at a time
         self._ending = threading.Lock()
         self._over = threading.Event()
@@ -204,7 +209,8 @@ class LeaderElector:
         """Write our name into the Lease if allowed; return False if another replica holds it."""
         lease = self._lease or self._read()
         if lease is None:
-            meta = {"name": self._name, "namespace": self._namespace}
+            meta: Raw = {"name": self._name, "namespace": self._namespace}
+            meta["annotations"] = self._annotations
             head = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta}
             self._lease = self._client.create(LEASES, {**head, "spec": self._record({})})
             return True
@@ -237,9 +243,10 @@ class LeaderElector:
 
     def _patch(self, lease: Raw, record: Raw) -> Raw:
         """Write the record. Raises Conflict if another client wrote the Lease since it was read."""
-        version = {"resourceVersion": lease["metadata"]["resourceVersion"]}
+        version = lease["metadata"]["resourceVersion"]
+        meta: Raw = {"resourceVersion": version, "annotations": self._annotations}
         return self._client.patch(
-            LEASES, self._name, self._namespace, {"metadata": version, "spec": record}
+            LEASES, self._name, self._namespace, {"metadata": meta, "spec": record}
         )
 
     def _record(self, before: Raw) -> Raw:

@@ -6,7 +6,7 @@ the running parts.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 Run = Callable[[Client, threading.Event], None]
 """Run until the event is set."""
+
+
+def served(registrations: Iterable["Registration"]) -> str:
+    """Return the kinds and types of these registrations: "ControlPlane/aws Worker/aws"."""
+    return " ".join(
+        sorted({f"{one.kind.name}/{type}" for one in registrations for type in one.types or ("",)})
+    )
 
 
 class Registration(Struct, frozen=True, kw_only=True):

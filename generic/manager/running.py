@@ -19,7 +19,7 @@ from generic.kube.clock import trusted_now
 from generic.manager.leaderelection import LeaderElector
 from generic.manager.options import Options
 from generic.manager.probes import Probes
-from generic.manager.registry import Registry
+from generic.manager.registry import Registry, served
 from generic.manager.runnables import Runner
 from generic.manager.wiring import Shared, Wiring
 from generic.reconciler.orphans.probe import OrphanProbe
@@ -47,6 +47,7 @@ class Running:
         """Whether the lease is lost: another process may lead."""
         connection, clock, metrics = shared.connection, shared.clock, shared.metrics
         self._options = registry.options
+        self._serves = served(registry.registrations)
         self._metrics = metrics
         self._clock = clock
         self._stop = shared.stop
@@ -111,6 +112,7 @@ class Running:
             on_lost=self._lose,
             clock=clock,
             metrics=self._metrics,
+            serves=self._serves,
         )
 
     def _start_workers(self) -> None:

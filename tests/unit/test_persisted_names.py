@@ -10,6 +10,7 @@ from actuator.interface import ExternalResource
 from actuator.v1alpha1 import KINDS
 from generic.library.flow import FlowStatus
 from generic.manager.heartbeat import LEASE_NAME
+from generic.manager.leaderelection import SERVES
 from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import KIND_LABEL, SHOOT_LABEL, orphan_name
@@ -45,3 +46,4 @@ def test_an_orphan_that_another_version_recorded_is_not_recorded_twice():
 def test_leases_stay():
     assert LEASE_NAME == "gardener-extension-heartbeat"
     assert Options().leader_election_id == "gardener-actuator-leader-election"
+    assert f"{OURS}/serves" == SERVES

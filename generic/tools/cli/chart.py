@@ -58,7 +58,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, file: BinaryIO | Non
 
 
 @click.command()
-@click.argument("extension", default="extensions.aws:extension")
+@click.argument("extension")
 @click.option(
     "--output",
     type=_FOLDER,
@@ -179,7 +179,7 @@ def _registered(
 
 
 @click.command()
-@click.argument("extension", default="extensions.aws:extension")
+@click.argument("extension")
 @click.option("--output", type=_FOLDER, required=True, help="Project folder; replaces its files.")
 @click.option("--extra", "extras", multiple=True, help="Package extra to install, such as aws.")
 @click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")

@@ -16,8 +16,9 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.options import Options
+from generic.manager.registry import Registration
 from generic.tools.cli.load import load_manager, output_option, types_option, with_flags
-from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
+from generic.tools.drain import Survey, check_nobody_leads, check_own_leases, release, survey, wait
 from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
 
 _NO_LEASE = "none"
@@ -28,7 +29,7 @@ _WIDTH = 180
 
 
 @click.command()
-@click.argument("extension", default="extensions.aws:extension")
+@click.argument("extension")
 @types_option
 @click.option(
     "--timeout",
@@ -65,7 +66,8 @@ def drain(
     With --release, the finalizer is removed from all of these objects; finalizers of other
     controllers are never removed, and no object is deleted. Remaining external resources are
     recorded as Orphans first. Scale the extension's Deployment to zero before, because it adds the
-    finalizers again: the command fails while the Lease in --lease is renewed.
+    finalizers again: the command fails while the Lease in --lease is renewed, or another Lease of a
+    manager that serves the same kinds and types.
     """
     leads_by = _lease(disown, lease)
     options = Options(**shared)
@@ -76,7 +78,7 @@ def drain(
         return survey(client, manager.registrations, options.extension_classes)
 
     if disown:
-        rows, missing = _disown(client, look, leads_by)
+        rows, missing = _disown(client, manager.registrations, look, leads_by)
     else:
         say = cache(partial(echo, err=True))  # each text once
         found = wait(look, timeout, lambda found: say(_waiting_for(found)))
@@ -106,11 +108,16 @@ def _lease(disown: bool, lease: str) -> tuple[str, str] | None:
 
 
 def _disown(
-    client: Client, look: Callable[[], Survey], leads_by: tuple[str, str] | None
+    client: Client,
+    registrations: Sequence[Registration],
+    look: Callable[[], Survey],
+    leads_by: tuple[str, str] | None,
 ) -> tuple[list[Row], Sequence[str]]:
     """Remove our finalizers; return the rows with the results, and missing resources."""
     if leads_by is not None:
         check_nobody_leads(client, *leads_by)
+    if not check_own_leases(client, registrations):
+        echo("this account cannot list Leases: managers under other names are not found", err=True)
     found = look()
     done = []
     for one in release(client, found, SystemClock()):

@@ -27,7 +27,7 @@ _FLAGS = ("leader_election_", "heartbeat_namespace", "ignore_", "webhook_", "dis
 
 
 @click.command()
-@click.argument("extension", default="extensions.aws:extension")
+@click.argument("extension")
 @types_option
 @click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")

@@ -11,7 +11,7 @@ from generic.tools.cli.load import load_manager, types_option, with_flags
 
 
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
-@click.argument("extension", default="extensions.aws:extension")
+@click.argument("extension")
 @types_option
 @with_flags(*(flag.name for flag in FLAGS))
 def run(extension: str, types: tuple[str, ...], **values: Any) -> None:

@@ -21,13 +21,14 @@ from enum import StrEnum
 import attrs
 
 from actuator.cluster import ClusterState, Verdict
-from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
+from actuator.errors import ActuatorError, ApiError, Forbidden, NotFound, Unavailable
 from actuator.interface import SECRETS, Client, Clock, ExternalResource
 from actuator.meta import Raw
 from generic.kube.finalizers import strip
 from generic.kube.headers import Request, as_dict
 from generic.kube.refusals import explained
-from generic.manager.leaderelection import LEASES, Timing
+from generic.manager.leaderelection import LEASES, SERVES, Timing
+from generic.manager.registry import Registration, served
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
@@ -95,6 +96,24 @@ def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
                 "finalizers again; scale the extension's Deployment to zero first"
             )
         record = fresh
+
+
+def check_own_leases(client: Client, registrations: Sequence[Registration]) -> bool:
+    """Check each Lease of a manager that serves one of these kinds and types, in all namespaces.
+
+    Returns False if the account may not list Leases, as with the roles of an extension alone.
+    Raises ActuatorError as `check_nobody_leads`; ApiError.
+    """
+    ours = set(served(registrations).split())
+    try:
+        leases = client.list(LEASES)
+    except Forbidden:
+        return False
+    for meta in (lease["metadata"] for lease in leases):
+        serves = str((meta.get("annotations") or {}).get(SERVES, "")).split()
+        if ours & set(serves):
+            check_nobody_leads(client, meta["namespace"], meta["name"])
+    return True
 
 
 def _read_lease(client: Client, namespace: str, name: str) -> Raw:

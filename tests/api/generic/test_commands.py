@@ -59,6 +59,9 @@ def test_bad_input_is_no_traceback_for_who_calls_it_as_a_program(author):
     assert "Traceback" not in done.stderr
 
 
+AWS = "extensions.aws:extension"
+
+
 def documents(text):
     assert text[0] not in "{-", "YAML for people, not JSON"
     return [*yaml.safe_load_all(text)]
@@ -92,21 +95,21 @@ def test_the_role_of_a_sample_is_the_least_it_needs(command):
 
 def test_leases_may_be_written_in_the_named_namespaces_alone(command):
     arguments = ["--leader-election-namespace=lead", "--heartbeat-namespace=beat"]
-    found = documents(command("rbac", *arguments).stdout)
+    found = documents(command("rbac", AWS, *arguments).stdout)
     assert [(one["kind"], one["metadata"].get("namespace")) for one in found] == [
         ("ClusterRole", None),
         ("Role", "beat"),
         ("Role", "lead"),
     ]
     assert [rule["verbs"] for rule in found[1]["rules"]] == [["create", "patch"]]
-    (without,) = documents(command("rbac", "--no-leader-election").stdout)
+    (without,) = documents(command("rbac", AWS, "--no-leader-election").stdout)
     assert without == found[0]
 
 
 def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
-    (waiting,) = documents(command("rbac", "--no-leader-election").stdout)
+    (waiting,) = documents(command("rbac", AWS, "--no-leader-election").stdout)
     (ignoring,) = documents(
-        command("rbac", "--no-leader-election", "--ignore-operation-annotation").stdout
+        command("rbac", AWS, "--no-leader-election", "--ignore-operation-annotation").stdout
     )
 
     def may_watch_secrets(role):
@@ -120,7 +123,7 @@ def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
 
 def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, here, command):
     version = "rbac.authorization.k8s.io/v1"
-    for one in documents(command("rbac", "--service-account", "default/aws").stdout):
+    for one in documents(command("rbac", AWS, "--service-account", "default/aws").stdout):
         namespace = one["metadata"].get("namespace", "")
         resource = Resource(version, f"{one['kind'].lower()}s", namespaced=bool(namespace))
         admin.apply(resource, one)

@@ -17,6 +17,7 @@ from actuator.v1alpha1 import BackupEntry
 from generic.controller.predicates import has_name
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
+from generic.library.manifests import manifest
 from generic.manager.leaderelection import LEASES
 from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
@@ -369,6 +370,12 @@ def test_while_the_extension_runs_nothing_is_released(run, seed, start, admin, n
     answer, error = run(*lease, status=1)
     assert answer is None
     assert "scale the extension's Deployment to zero" in error
+    assert finalizers(seed, "infra") == [FINALIZER]
+    for other in ("none", f"{namespace}/other"):  # the name of a Lease that is not its own
+        admin.apply(LEASES, manifest(LEASES.api_version, "Lease", "other", namespace))
+        answer, error = run("--release", "--lease", other, status=1)
+        assert answer is None
+        assert f"holds the Lease {namespace}/mine and would add" in error
     assert finalizers(seed, "infra") == [FINALIZER]
     manager.stop()
     answer, _ = run(*lease)

@@ -251,6 +251,8 @@ WEBHOOKS = [
         2,
         "no CRD x; set --only to",
     ),
+    *((name, 2, "Missing argument 'EXTENSION'") for name in ("drain", "image", "run", "rbac")),
+    ("chart --output x", 2, "Missing argument 'EXTENSION'"),
     ("drill --scenario webhooks-down --path delete", 2, "has no scenario 'webhooks-down'; set one"),
 ]
 CRDS = [
