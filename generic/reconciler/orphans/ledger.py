@@ -104,6 +104,18 @@ def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing:
     return True
 
 
+def reopen(client: Client, orphan: Orphan, *, note: str) -> bool:
+    """Set the state Unverified again; return False if the Orphan is open.
+
+    Raises ActuatorError if it changed meanwhile, and ApiError.
+    """
+    if orphan.is_open:
+        return False
+    text = note[:_LONGEST_NOTE] or orphan.status.note
+    write_status(client, orphan, OrphanStatus(state=OrphanState.UNVERIFIED.value, note=text))
+    return True
+
+
 def _decoded(manifest: Raw) -> Orphan:
     try:
         return decode(Orphan, manifest)

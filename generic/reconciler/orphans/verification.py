@@ -17,6 +17,9 @@ from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.reconciler.orphans.ledger import Serving, serving, write_status
 from generic.reconciler.orphans.record import NOT_STORED
 
+FEW = 5
+"""The number of missing resources that needs no confirmation."""
+
 
 @attrs.frozen(kw_only=True)
 class Finding:
@@ -31,28 +34,55 @@ class Finding:
         return not self.problem and not self.orphan.is_open
 
 
+@attrs.frozen
+class _Answer:
+    orphan: Orphan
+    there: bool | None = None
+    problem: str = ""
+
+
 def verify(
-    client: Client, orphans: Iterable[Orphan], added: Sequence[Serving], clock: Clock
+    client: Client,
+    orphans: Iterable[Orphan],
+    added: Sequence[Serving],
+    clock: Clock,
+    gone: int | None = None,
 ) -> Iterator[Finding]:
-    """Verify each Orphan in turn; closed ones are skipped. Raises nothing."""
-    for orphan in orphans:
-        if orphan.state is OrphanState.CLOSED:
-            yield Finding(orphan=orphan)
-        else:
-            yield _verify(client, orphan, added, clock)
+    """Ask about each Orphan, then record the answers; closed ones are skipped. Raises nothing.
+
+    If none of many resources exists, the credentials may belong to another account: then nothing is
+    recorded, unless `gone` is their number.
+    """
+    answers = [_answer(orphan, added) for orphan in orphans]
+    missing = sum(one.there is False for one in answers)
+    found = any(one.there for one in answers)
+    if missing > FEW and not found and missing != gone:
+        doubt = (
+            f"not recorded: all {missing} resources are missing, as with credentials of another "
+            f"account; check the account, then set --gone {missing}"
+        )
+        answers = [attrs.evolve(one, there=None, problem=one.problem or doubt) for one in answers]
+    for one in answers:
+        closed = one.orphan.state is OrphanState.CLOSED
+        yield Finding(orphan=one.orphan) if closed else _recorded(client, one, clock)
 
 
-def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clock) -> Finding:
-    problem, there = "", None
+def _answer(orphan: Orphan, added: Sequence[Serving]) -> _Answer:
+    if orphan.state is OrphanState.CLOSED:
+        return _Answer(orphan)
     try:
         there = _ask(orphan, added)
-        if there is None:
-            problem = "still_exists of its actuator returned None"
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also unexpected errors of an author
-        problem = describe(error)
-    status = _status(orphan.status, there, clock.now())
+        return _Answer(orphan, problem=describe(error))
+    problem = "still_exists of its actuator returned None" if there is None else ""
+    return _Answer(orphan, there, problem)
+
+
+def _recorded(client: Client, answer: _Answer, clock: Clock) -> Finding:
+    orphan, problem = answer.orphan, answer.problem
+    status = _status(orphan.status, answer.there, clock.now())
     try:
         if status != orphan.status:
             write_status(client, orphan, status)

@@ -12,8 +12,15 @@ from actuator.meta import Raw, wire_name
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.reconciler.orphans.kind import Orphan, OrphanState
-from generic.reconciler.orphans.ledger import close, find, read_orphans, serving, short_names
-from generic.reconciler.orphans.verification import Finding, verify
+from generic.reconciler.orphans.ledger import (
+    close,
+    find,
+    read_orphans,
+    reopen,
+    serving,
+    short_names,
+)
+from generic.reconciler.orphans.verification import FEW, Finding, verify
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.load import load_manager, output_option, with_flags
 
@@ -26,7 +33,7 @@ _STYLES = {OrphanState.EXISTS: "red", OrphanState.GONE: "green", OrphanState.CLO
 
 @click.group()
 def orphans() -> None:
-    """List, verify and close Orphans, the records of remaining external resources.
+    """List, verify, close and reopen Orphans, the records of remaining external resources.
 
     NAME is the full name of an Orphan, or the short name that `list` shows.
     """
@@ -67,6 +74,7 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
+@click.option("--gone", type=int, help="Number of missing resources, if none of many exists.")
 @output_option
 @_seed_flags
 def _verify(
@@ -74,6 +82,7 @@ def _verify(
     names: tuple[str, ...],
     types: tuple[str, ...],
     shoot: str,
+    gone: int | None,
     output: str,
     **seed: Any,
 ) -> None:
@@ -85,7 +94,8 @@ def _verify(
     The extension uses your credentials, as the client of its cloud finds them (for AWS:
     environment or profile). They must belong to the account of the shoot: in another account,
     no resource is found, and all appear to be gone. If shoots have different accounts, set
-    --shoot.
+    --shoot. If none of many resources is found, nothing is recorded, unless --gone has their
+    number.
 
     The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
     be verified, or if no open orphan belongs to this extension.
@@ -99,7 +109,7 @@ def _verify(
         still_open = [one for one in of_shoot if one.is_open]
         asked = [one for one in still_open if serving(added, one.spec.object)]
         others = [one for one in still_open if one not in asked]
-    found = list(verify(client, asked, added, SystemClock()))
+    found = list(verify(client, asked, added, SystemClock(), gone))
     if output == "json":
         answers = [{**_facts(one.orphan), "problem": one.problem} for one in found]
         _print_json(orphans=answers, ofOthers=[one.metadata.name for one in others])
@@ -132,9 +142,15 @@ def _judge(
 @click.option("--note", default="", help="Reason, stored in the Orphan.")
 @click.option("--all-gone", is_flag=True, help="Close all orphans that `verify` found to be gone.")
 @click.option("--even-if-exists", is_flag=True, help="Close also existing resources.")
+@click.option("--count", type=int, help=f"Number of orphans to close, if more than {FEW}.")
 @_seed_flags
 def _close(
-    names: tuple[str, ...], note: str, all_gone: bool, even_if_exists: bool, **seed: Any
+    names: tuple[str, ...],
+    note: str,
+    all_gone: bool,
+    even_if_exists: bool,
+    count: int | None,
+    **seed: Any,
 ) -> None:
     """Set the state Closed for orphans that need no more attention; the cloud is not changed.
 
@@ -149,6 +165,10 @@ def _close(
     if all_gone:
         gone = [one for one in recorded if one.state is OrphanState.GONE]
         chosen += [one for one in gone if one not in chosen]
+    if len(chosen) > FEW and count != len(chosen):
+        raise click.UsageError(
+            f"this closes {len(chosen)} orphans; check them, then set --count {len(chosen)}"
+        )
     asked, now = len(chosen) + len(problems), SystemClock().now()
     for orphan in chosen:
         what = f"{orphan.metadata.name}: {orphan.spec.resource}"
@@ -162,6 +182,27 @@ def _close(
     _say(problems)
     if problems:
         raise ActuatorError(f"{len(problems)} of {asked} not closed")
+
+
+@orphans.command("reopen")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--note", default="", help="Reason, stored in the Orphan.")
+@_seed_flags
+def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
+    """Set the state Unverified for orphans in state Closed or Gone, so that they count as open."""
+    client = select(Target(**seed)).connect()
+    chosen, problems = _named(read_orphans(client), names)
+    asked = len(chosen) + len(problems)
+    for orphan in chosen:
+        what = f"{orphan.metadata.name}: {orphan.spec.resource}"
+        try:
+            changed = reopen(client, orphan, note=note)
+            echo(f"{what}: {'reopened' if changed else 'already open'}")
+        except (ActuatorError, ApiError) as error:
+            problems.append(str(error))
+    _say(problems)
+    if problems:
+        raise ActuatorError(f"{len(problems)} of {asked} not reopened")
 
 
 def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orphan], list[str]]:

@@ -53,6 +53,9 @@ TESTED_PAGES = {
 
 ABBREVIATED = {
     "actuator drain --release": "actuator drain EXTENSION --release --lease NAMESPACE/NAME",
+    "actuator drain EXTENSION --release": (
+        "actuator drain EXTENSION --release --lease NAMESPACE/NAME"
+    ),
     "actuator orphans close": "actuator orphans close NAME",
 }
 """Sentences about a command, and the complete command that a page shows too."""
@@ -71,6 +74,10 @@ ELSEWHERE = {
     r"actuator drill --scenario migration": (
         "e2e/generic/test_drill_migration.py::test_shoots_move_while_managers_are_killed"
     ),
+    r"actuator drill --kubeconfig FILE --context NAME MODULE:REHEARSAL": DRILL
+    + "test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_only",
+    r"actuator crds --rehearsal MODULE:CLASS": DRILL
+    + "test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_only",
     r"actuator drill --all MODULE:REHEARSAL": (
         "e2e/generic/test_drill_all.py::test_each_round_holds_and_has_a_report"
     ),

@@ -279,6 +279,44 @@ def test_verify_leaves_alone_what_somebody_closed(keep, call, extension, admin):
     assert status(admin, closed)["state"] == "Closed"
 
 
+@pytest.mark.parametrize(("others", "marked"), [(0, False), (1, True)])
+def test_many_are_marked_as_gone_only_if_another_exists_or_their_number_is_set(
+    keep, call, extension, admin, others, marked
+):
+    """With credentials of another account, every resource appears to be gone."""
+    gone = [keep("gone", uid=f"{number}-1") for number in range(6)]
+    for number in range(others):
+        keep("there", uid=f"{number}-2")
+    out, _ = call("verify", extension, "-o", "json", status=1)
+    problems = {one["problem"] for one in json.loads(out)["orphans"]}
+    states = {status(admin, name).get("state") for name in gone}
+    assert states == ({"Gone"} if marked else {"Unverified"})
+    doubt = "not recorded: all 6 resources are missing, as with credentials of another account; "
+    assert problems == ({""} if marked else {f"{doubt}check the account, then set --gone 6"})
+    if not marked:
+        call("verify", extension, "--gone", "5", status=1)
+        assert {status(admin, name)["state"] for name in gone} == {"Unverified"}
+        call("verify", extension, "--gone", "6")
+        assert {status(admin, name)["state"] for name in gone} == {"Gone"}
+
+
+def test_many_are_closed_only_with_their_number_and_can_be_reopened(keep, call, admin):
+    gone = [keep("gone", uid=f"{number}-1", state="Gone") for number in range(6)]
+    for flags in ([], ["--count", "5"]):
+        assert "then set --count 6" in call("close", "--all-gone", *flags, status=2)[1]
+    assert {status(admin, name)["state"] for name in gone} == {"Gone"}
+    call("close", "--all-gone", "--count", "6")
+    assert {status(admin, name)["state"] for name in gone} == {"Closed"}
+    out, _ = call("reopen", *gone, "--note", "another account")
+    assert out.count(": reopened\n") == 6
+    assert {tuple(status(admin, name).items()) for name in gone} == {
+        (("note", "another account"), ("state", "Unverified"))
+    }
+    out, said = call("reopen", gone[0], "nowhere", status=1)
+    assert "already open" in out
+    assert "Error: 1 of 2 not reopened" in said
+
+
 def test_close_records_when_and_why(keep, call, admin):
     name = keep("unknown")
     assert call("close", name, "--note", "removed by hand") == (
@@ -351,7 +389,9 @@ def test_one_that_changed_since_it_was_read_is_not_overwritten(keep, call, admin
         write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
 
 
-@pytest.mark.parametrize("line", [["list"], ["verify", "EXTENSION"], ["close", "x"]])
+@pytest.mark.parametrize(
+    "line", [["list"], ["verify", "EXTENSION"], ["close", "x"], ["reopen", "x"]]
+)
 def test_without_the_crd_one_sentence_says_what_to_install(
     call, extension, admin, environment, line
 ):
