@@ -38,6 +38,8 @@ CREATE_SECONDS, STUCK_SECONDS, GONE_SECONDS = 900.0, 420.0, 300.0
 after three minutes."""
 _FOLLOW, _ASK = 0.5, 2.0
 """Seconds between two looks at a Shoot, and between two requests to force."""
+_END_SECONDS = 10.0
+"""Maximum time between the end of a Shoot and that of its etcd, on a busy machine."""
 _PREFIX = "shoot--"
 
 Reached = Callable[[ShootStory], bool]
@@ -231,9 +233,13 @@ class LandscapeRun:
             if id in namespaces:
                 evidence.leftovers.append(f"namespace {id}")
         evidence.outside_after = self._new_outside()
-        alive = self._world.landscape.processes.alive()
         owned = re.compile(rf"\b({'|'.join(ids) or '-'})(?![a-z0-9])")
-        evidence.processes = [name for name in alive if owned.search(name)]
+
+        def processes() -> list[str]:
+            alive = self._world.landscape.processes.alive()
+            return [name for name in alive if owned.search(name)]
+
+        evidence.processes = list(wait_while(processes, _END_SECONDS, every=_FOLLOW))
 
 
 def _is_over(story: ShootStory) -> bool:
