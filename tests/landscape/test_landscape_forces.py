@@ -1,26 +1,52 @@
-"""A force deletion that gardener-apiserver refuses: the extensions are down.
+"""Force deletions that gardener-apiserver refuses at first: dead clouds, extensions that are down.
 
-There is no error code for which a user is responsible, so an operator has to repair them before
-the Shoot can end. The test takes about 11 minutes on a quiet machine of two cores.
+Neither has an error code for which a user is responsible, so an operator has to repair something
+before the Shoot can end. The tests take about 20 minutes on a quiet machine of two cores.
 """
 
 from __future__ import annotations
 
 import attrs
 import pytest
+from harness import eventually
+from landscape_shoots import InSeed, exists
 
+from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.landscape.extensionsdown import SCENARIO
 from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import LandscapeRun
 from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.landscape.users import is_gone, is_ready
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 pytestmark = pytest.mark.timeout(1800)
+
+DEAD, DENIED, UNAUTHORIZED = "everything-fails", "permission-denied", "ERR_INFRA_UNAUTHORIZED"
+SECONDS, FORCE = 600.0, 300.0
+"""Maximum times on a busy machine."""
 
 
 class Printer(Watcher):
     def say(self, text):
         print(text)
+
+
+def test_a_hibernated_shoot_is_forced_once_its_dead_cloud_refuses_it(landscape, real_shoot):
+    seen = InSeed(landscape, real_shoot)
+    real_shoot.hibernate(enabled=True)
+    assert real_shoot.watch(is_ready, SECONDS, print)
+    landscape.rehearsal.break_where_known(DEAD)
+    real_shoot.delete()
+    assert real_shoot.watch(lambda view: view.errors, SECONDS, print)
+    assert "does not contain one of these error codes" in real_shoot.force()
+    landscape.rehearsal.mend_outside()
+    landscape.rehearsal.break_where_known(DENIED)
+    assert real_shoot.watch(lambda view: UNAUTHORIZED in view.codes, SECONDS, print)
+    assert real_shoot.force() == ""
+    assert real_shoot.watch(is_gone, FORCE, print)
+    assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= seen.orphans()
+    assert not exists(seen.client, NAMESPACES, seen.id)
+    eventually(lambda: seen.processes() == [])
 
 
 def test_while_extensions_are_down_a_force_is_refused_and_they_have_to_be_repaired(landscape):

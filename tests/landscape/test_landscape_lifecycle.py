@@ -134,7 +134,7 @@ def test_without_credentials_a_half_created_shoot_is_forced_and_a_living_one_is_
     assert half.force() == "", "it has the code of its creation"
     assert half.watch(is_gone, FORCE, print)
     assert not exists(in_seed.client, NAMESPACES, in_seed.id)
-    assert in_seed.processes() == []
+    eventually(lambda: in_seed.processes() == [])
     landscape.rehearsal.mend_outside()
     shoot.request("retry")
     assert shoot.watch(is_ready, SECONDS, print)
@@ -154,7 +154,7 @@ def test_a_shoot_with_a_bastion_that_cannot_be_deleted_is_forced(landscape, shoo
     assert shoot.watch(is_gone, FORCE, print)
     assert not exists(garden, BASTIONS, name, shoot.namespace)
     assert {"AWS::EC2::VPC", "AWS::EC2::Instance"} <= seen.orphans()
-    assert seen.processes() == []
+    eventually(lambda: seen.processes() == [])
 
 
 def bastion(name, shoot):

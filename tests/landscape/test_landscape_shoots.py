@@ -6,6 +6,7 @@ finalizers are on seed objects, such as the load balancer controller, are simula
 """
 
 import pytest
+from harness import eventually
 
 from actuator.errors import NotFound
 from generic.kube.clusters import NAMESPACES
@@ -49,8 +50,8 @@ def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_
     assert real_shoot.watch(is_gone, FORCE, print)
     assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= orphans(seed, technical_id)
     assert not exists(seed, NAMESPACES, technical_id)
-    alive = landscape.landscape.processes.alive()
-    assert [name for name in alive if technical_id in name] == []
+    alive = landscape.landscape.processes.alive
+    eventually(lambda: [name for name in alive() if technical_id in name] == [])
 
 
 def test_a_shoot_sleeps_wakes_and_is_deleted_to_its_end(landscape, real_shoot, seed):
