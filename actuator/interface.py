@@ -8,13 +8,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar, get_args
 
 import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, check_seconds
 from actuator.meta import Kind, Object, Raw
+from actuator.suggestions import closest
 
 K = TypeVar("K", bound=Object)
 T = TypeVar("T")
@@ -336,6 +337,16 @@ class Actuator(ABC, Generic[K]):
 
     of: type[K] | None = None
     """K, for classes that cannot be declared as Actuator[K]: wrappers of any actuator."""
+
+    def __new__(cls, *_args: Any, **_named: Any) -> Self:
+        """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
+        for name in getattr(cls, "__abstractmethods__", ()):
+            if found := closest(name, set(vars(cls)) - set(vars(Actuator))):
+                raise TypeError(
+                    f"{cls.__name__} has no {name}; {cls.__name__}.{found} overrides nothing: "
+                    f"rename it to {name}"
+                )
+        return super().__new__(cls)
 
     def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
         """Return the problems of `obj`, by default those of its `provider_config`.

@@ -1,12 +1,19 @@
 """Mistakes in an actuator's class that type checkers or Python alone do not report."""
 
 from collections.abc import Iterator
-from inspect import isasyncgenfunction, iscoroutinefunction
+from inspect import (
+    getsourcefile,
+    getsourcelines,
+    isasyncgenfunction,
+    iscoroutinefunction,
+    isfunction,
+    signature,
+)
 from typing import Any, get_type_hints
 
 import attrs
 
-from actuator.interface import Actuator, ProviderConfig, innermost
+from actuator.interface import Actuator, Permission, ProviderConfig, innermost
 from actuator.meta import Object
 from actuator.suggestions import closest
 
@@ -21,8 +28,8 @@ def check_class(who: str, actuator: object) -> None:
         hint = "; add an instance of it" if isinstance(actuator, type) else ""
         raise TypeError(f"{who}: expected an Actuator, got {actuator!r}{hint}")
     for cls in (type(actuator), type(innermost(actuator))):
-        for problem in (*_async(cls), *_misspelt(cls)):
-            raise TypeError(f"{who}: {cls.__name__}.{problem}")
+        for problem in (*_async(cls), *_misspelt(cls), *_parameters(cls), *_permissions(cls)):
+            raise TypeError(f"{who}: {cls.__name__}.{problem}{_place(cls)}")
 
 
 def check_config(who: str, actuator: Actuator[Any], kind: type[Object]) -> None:
@@ -30,11 +37,12 @@ def check_config(who: str, actuator: Actuator[Any], kind: type[Object]) -> None:
     config = actuator.provider_config
     if config is None:
         return
-    from actuator.schema import decodable
+    from generic.manager.configmistakes import config_mistakes  # with the first configuration
 
     if not (isinstance(config, type) and issubclass(config, ProviderConfig)):
         raise TypeError(f"{who}: provider_config: expected a subclass of ProviderConfig")
-    decodable(config)
+    for cls, problem in config_mistakes(config):
+        raise TypeError(f"{who}: {cls.__name__}: {problem}{_place(cls)}")
     spec = get_type_hints(kind).get("spec")
     fields = attrs.fields_dict(spec) if spec and attrs.has(spec) else {}
     if not {"provider_config", "pools"} & fields.keys():
@@ -49,6 +57,41 @@ def _async(cls: type) -> Iterator[str]:
         method = getattr(cls, name)
         if iscoroutinefunction(method) or isasyncgenfunction(method):
             yield f"{name} is async, but actuators run in worker threads; remove async"
+
+
+def _parameters(cls: type) -> Iterator[str]:
+    """Yield each method that cannot be called with the parameters of the overridden one."""
+    for name, declared in vars(Actuator).items():
+        if name.startswith("_") or not isfunction(declared):
+            continue
+        method = getattr(cls, name)
+        wanted = list(signature(declared).parameters)
+        try:
+            signature(method).bind(*wanted)
+        except TypeError as error:
+            yield f"{name}({', '.join(wanted)}) cannot be called: {error}; correct its parameters"
+        except ValueError:
+            continue  # a callable without a signature
+
+
+def _permissions(cls: Any) -> Iterator[str]:
+    declared = cls.permissions
+    if isinstance(declared, property):
+        return
+    for one in [declared] if isinstance(declared, str) else declared:
+        if not isinstance(one, Permission):
+            yield (
+                f"permissions has {one!r}; expected Permission(api_version, resource, verbs), "
+                'such as Permission("v1", "configmaps", ["get"])'
+            )
+
+
+def _place(cls: type) -> str:
+    """Return the file and line of a class, if its source is available."""
+    try:
+        return f" ({getsourcefile(cls)}:{getsourcelines(cls)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def _misspelt(cls: type) -> Iterator[str]:

@@ -135,7 +135,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
     "generic/reconciler/orphans/probe.py": {"OrphanProbe._ask": (1, SHOWN)},
     "generic/reconciler/orphans/verification.py": {
         # The retention of the Orphan counts from it.
-        "_verify": (1, SHOWN),
+        "_recorded": (1, SHOWN),
     },
     "generic/reconciler/reconciler.py": {
         "Reconciler._release": (1, SHOWN),

@@ -42,7 +42,7 @@ def run(command, tmp_path, monkeypatch) -> Run:
 def test_the_printed_role_follows_the_flags_of_webhooks(run):
     """As an operator gives the flags of `actuator run` to `actuator rbac`."""
     flags = ["--webhook-config-namespace=ext", "--leader-election-id=aws-leader-election"]
-    printed = run("rbac", *flags).stdout
+    printed = run("rbac", "extensions.aws:extension", *flags).stdout
     rules = [rule for role in yaml.safe_load_all(printed) for rule in role.get("rules", ())]
     named = {name for rule in rules for name in rule.get("resourceNames", ())}
     assert {"gardener-extension-aws", "gardener-extension-aws-webhooks", "ext"} <= named

@@ -1,14 +1,18 @@
 """Mistakes that authors make: each is found by mypy, or by `manager.add` in one sentence."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import attrs
 import pytest
 from isolation import isolated
 from mypy import api
 
 from actuator import Actuator
-from actuator.interface import WrappedActuator
+from actuator.interface import ProviderConfig, WrappedActuator
+from actuator.meta import Schema
 from actuator.v1alpha1 import Infrastructure
 from extensions.certificate.config import CertificateConfig
 from extensions.externaldatabase.kind import ExternalDatabase
@@ -80,6 +84,108 @@ class Unconfigured(Actuator[ExternalDatabase]):
 
 class PlainConfig(Network):
     provider_config = dict
+
+
+class NearMiss(Actuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delte(self, ctx, obj, cluster): ...
+
+
+class TooFew(Network):
+    def delete(self, ctx, obj): ...
+
+
+class TooMany(Network):
+    def force_delete(self, ctx, obj, cluster, more): ...
+
+
+class AsText(Network):
+    permissions = ("get configmaps",)
+
+
+class OneText(Network):
+    permissions = "get configmaps"
+
+
+@attrs.frozen(kw_only=True)
+class Config(ProviderConfig):
+    api_version: str = "mine.example.org/v1"
+    kind: str = "MyConfig"
+
+
+@dataclass
+class DataclassConfig(ProviderConfig):
+    api_version: str = "mine.example.org/v1"
+
+
+class UndecoratedConfig(Config):
+    size: int = 1
+
+
+class Zone:
+    name: str = "a"
+
+
+@attrs.frozen(kw_only=True)
+class NestedConfig(Config):
+    zones: list[Zone] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class SharedConfig(Config):
+    zones: list[str] = []  # noqa: RUF008 - the mistake
+
+
+@attrs.frozen(kw_only=True)
+class UnfitConfig(Config):
+    size: Annotated[int, Schema(max_length=3)] = 1
+
+
+@attrs.frozen(kw_only=True)
+class UnfitEntries(Config):
+    zones: list[Annotated[str, Schema(maximum=3)]] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class SmallDefault(Config):
+    size: Annotated[int, Schema(minimum=10)] = 3
+
+
+@attrs.frozen(kw_only=True)
+class WrongFactory(Config):
+    zones: Annotated[list[str], Schema(max_length=1)] = attrs.field(factory=lambda: ["a", "b"])
+
+
+def with_config(config):
+    return type("Configured", (Network,), {"provider_config": config})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (NearMiss, "NearMiss has no delete; NearMiss.delte overrides nothing: rename it to delete"),
+        (TooFew, r"TooFew.delete\(self, ctx, obj, cluster\) cannot be called: too many positional"),
+        (TooMany, "TooMany.force_delete.* missing a required argument: 'more'; correct its"),
+        (AsText, "AsText.permissions has 'get configmaps'; expected Permission"),
+        (OneText, "OneText.permissions has 'get configmaps'; expected Permission"),
+        (with_config(DataclassConfig), "DataclassConfig: it is a dataclass; declare it with"),
+        (with_config(UndecoratedConfig), "UndecoratedConfig: it is no attrs class, so that its"),
+        (with_config(NestedConfig), "Zone: it is no attrs class, so that its fields are unknown"),
+        (
+            with_config(SharedConfig),
+            r"SharedConfig: zones: all objects share the default \[\]; use",
+        ),
+        (with_config(UnfitConfig), r"UnfitConfig: size: Schema\(max_length=…\) has no meaning for"),
+        (with_config(UnfitEntries), r"UnfitEntries: zones: Schema\(maximum=…\) has no meaning for"),
+        (with_config(SmallDefault), "SmallDefault: size: the default 3 is invalid by its own Sch"),
+        (with_config(WrongFactory), r"WrongFactory: zones: the default \['a', 'b'\] is invalid by"),
+    ],
+)
+def test_a_mistake_names_the_class_and_its_place(make, words):
+    with pytest.raises(TypeError, match=words) as caught:
+        Manager().add(make(), type="aws")
+    if make is not NearMiss:  # raised where the actuator is created
+        assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
 
 
 @pytest.mark.parametrize(
