@@ -8,11 +8,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import attrs
 
-from actuator.errors import ApiError, Gone, api_error
+from actuator.errors import ApiError, Gone, NotFound, api_error
 from actuator.interface import Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.kube.client import HttpClient, path_of
@@ -96,14 +96,19 @@ class Log:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Follow everything from now on; nothing is missing once the context is left."""
+        """Follow everything from now on; nothing is missing once the context is left.
+
+        A kind without a CRD has no objects.
+        """
         self._start = time.monotonic()
         stop = threading.Event()
+        versions: dict[str, str] = {}
+        for kind in self._watched:
+            with suppress(NotFound):
+                versions[kind] = self._newest(kind)
         threads = [
-            threading.Thread(
-                target=self._follow, args=(kind, self._newest(kind), stop), name=f"log-{kind}"
-            )
-            for kind in self._watched
+            threading.Thread(target=self._follow, args=(*of, stop), name=f"log-{of[0]}")
+            for of in versions.items()
         ]
         for thread in threads:
             thread.daemon = True

@@ -2,6 +2,7 @@
 
 import threading
 
+import attrs
 import pytest
 from builders import infrastructure
 from harness import INFRASTRUCTURES, eventually
@@ -12,7 +13,9 @@ from generic.kube.client import HttpClient
 from generic.testing.drill.bystanders import DISTURBANCE, report_health
 from generic.testing.drill.log import EVENT, Log
 
-KINDS = {"Infrastructure": Infrastructure.KIND}
+NOWHERE = attrs.evolve(Infrastructure.KIND, name="Nowhere", plural="nowheres")
+KINDS = {"Infrastructure": Infrastructure.KIND, "Nowhere": NOWHERE}
+"""The second has no CRD."""
 LABEL = "tests.example.org/log"
 
 
