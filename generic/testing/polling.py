@@ -28,18 +28,24 @@ _REST = 4
 def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iterator[None]:
     """Call `poll` every `every` seconds or more seldom, in a thread, until the context is left.
 
-    ApiError and Stale are only logged: the next call reads the state again.
+    ApiError and Stale are only logged: the next call reads the state again. After any other
+    exception polling continues, too; the thread reports it like one that ended it, and once.
     """
     stop = threading.Event()
 
     def run() -> None:
-        pause = every
+        pause, reported = every, ""
         while not stop.wait(pause):
             began = time.monotonic()
             try:
                 poll()
             except (ApiError, Stale) as error:
                 logger.debug("%s cannot poll: %s", name, error)
+            except Exception as error:
+                if repr(error) != reported:
+                    reported = repr(error)
+                    about = (type(error), error, error.__traceback__, threading.current_thread())
+                    threading.excepthook(threading.ExceptHookArgs(about))
             pause = _pause(began, every)
 
     thread = threading.Thread(target=run, name=name, daemon=True)
