@@ -121,7 +121,7 @@ def test_no_failing_webhook_blocks_a_force_deletion(drill, tmp_path, rehearsal):
 
 
 def test_a_webhook_that_does_not_exempt_deletions_is_found_and_named(drill, monkeypatch):
-    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 2.0)
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 6.0)
     arguments = ("--scenario", "webhooks-down", "--shoots", "1", "--break", "webhooks")
     _, report = drill(NETWORK, *arguments, status=1)
     [found] = [one for one in report["findings"] if one["rule"] == "webhooks"]
