@@ -23,7 +23,8 @@ from generic.testing.drill import world
 from generic.testing.drill.evidence import Evidence
 from generic.testing.drill.observe import Observer
 from generic.testing.rehearsal import CombinedRehearsal
-from hack.gardenlet.watching import GONE, Log, Version, watched
+from generic.testing.watching import DELETED
+from hack.gardenlet.watching import Log, Version, watched
 
 EVENTS = Resource("v1", "events")
 FINAL = {"Deleted": "deleted", "ForceDeleted": "force_deleted", "Orphaned": "orphaned"}
@@ -106,7 +107,7 @@ class DrillRecord:
         before = [one.obj for one in versions if not _is_deleting(one)]
         after = [one.obj for one in versions if _is_deleting(one)]
         held = [one for one in after if self.finalizers[kind] in _finalizers(one)]
-        gone = [one.number for one in versions if one.event == GONE]
+        gone = [one.number for one in versions if one.event == DELETED]
         errors = [error for one in [*before, *held] if (error := _error(one))]
         last = errors[-1] if errors else {}
         about = f"{kind} {meta.get('namespace', '')}/{meta['name']}: "
@@ -177,7 +178,7 @@ def _in_seed(orphan: Raw) -> bool:
 
 
 def _is_deleting(version: Version) -> bool:
-    return version.event == GONE or "deletionTimestamp" in version.obj["metadata"]
+    return version.event == DELETED or "deletionTimestamp" in version.obj["metadata"]
 
 
 def _finalizers(obj: Raw) -> list[str]:

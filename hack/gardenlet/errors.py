@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from generic.controller.predicates import TIMESTAMP
 from generic.testing.garden.readiness import error_of
-from hack.gardenlet.watching import GONE, Version
+from generic.testing.watching import DELETED
+from hack.gardenlet.watching import Version
 
 _NAMED = re.compile(r"\bwaiting for ([A-Z][A-Za-z]+) (shoot--[a-z0-9-]+)/")
 _Kind = tuple[str, str]
@@ -32,7 +33,7 @@ def _requested(seed: Iterable[Version]) -> Mapping[_Kind, float]:
     began: dict[_Kind, float] = {}
     for version in seed:
         obj, meta = version.obj, version.obj["metadata"]
-        if obj["kind"] in ("Cluster", "Namespace") or version.event == GONE:
+        if obj["kind"] in ("Cluster", "Namespace") or version.event == DELETED:
             continue
         key = obj["kind"], meta.get("namespace", "")
         stamp = (meta.get("annotations") or {}).get(TIMESTAMP, "")

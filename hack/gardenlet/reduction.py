@@ -14,8 +14,9 @@ from actuator.cluster import FORCE_DELETION
 from actuator.meta import Raw
 from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.readiness import not_migrated_because, not_ready_because
+from generic.testing.watching import DELETED
 from hack.gardenlet.protocol import DELETION, FlowProtocol, sorted_flow
-from hack.gardenlet.watching import GONE, Version
+from hack.gardenlet.watching import Version
 from hack.gardenlet.writes import DELETE, is_for_deletion, is_repeated, write_between
 
 CREATE, REMOVE, FORCE = "create", "delete", "force-delete"
@@ -112,7 +113,7 @@ def _runs_of(versions: Iterable[Version], shoots: Collection[str]) -> Mapping[tu
         flows[shoot] = _flow_of(obj, flows[shoot])
         key = _kind_of(obj), f"{shoot}/{obj['metadata']['name']}"
         _note(found[flows[shoot], shoot], flows[shoot], key, before.get(key), version)
-        if version.event == GONE:
+        if version.event == DELETED:
             before.pop(key, None)
         else:
             before[key] = obj
@@ -161,7 +162,7 @@ def _flow_shown(shoot: Raw, current: str) -> str:
 
 def _note(run: Run, flow: str, key: Object, before: Raw | None, version: Version) -> None:
     """Add a version to its run."""
-    obj, kind, is_gone = version.obj, key[0], version.event == GONE
+    obj, kind, is_gone = version.obj, key[0], version.event == DELETED
     if kind in ("Cluster", _BUCKET):
         run.ended = is_gone or kind == _BUCKET or _has_succeeded(obj)
     if is_gone:

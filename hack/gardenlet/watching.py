@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +16,8 @@ from attrs import field, frozen
 from actuator.errors import ApiError, Unavailable
 from actuator.interface import Resource
 from actuator.meta import Raw
-from generic.kube.client import HttpClient, path_of
-
-_STREAM_SECONDS = 2
-_QUIET_SECONDS = 60.0
-GONE = "DELETED"
+from generic.kube.client import HttpClient
+from generic.testing.watching import BOOKMARK, short_stream
 
 
 @frozen
@@ -97,16 +94,13 @@ def _watch(
     client: HttpClient, resource: Resource, version: str, log: Log, stop: threading.Event
 ) -> None:
     """Follow one resource by short streams, so that the end of a stream is the end of the log."""
-    query = {"watch": "true", "timeoutSeconds": str(_STREAM_SECONDS)}
-    path = path_of(resource)
     while True:
         ends = stop.is_set()
         try:
-            asked = {**query, "resourceVersion": version}
-            with client.stream(path, asked, read_timeout=_QUIET_SECONDS) as lines:
-                for line in lines:
-                    with suppress(RecursionError):  # another test's object, deep on purpose
-                        version = _taken(json.loads(line), log)
+            for type, obj in short_stream(client, resource, version):
+                version = str(obj["metadata"]["resourceVersion"])
+                if type != BOOKMARK:
+                    log.take(type, obj)
         except Unavailable:
             time.sleep(0.2)  # the connection broke: nothing is lost, for the version is known
         except (ApiError, ValueError) as error:
@@ -114,12 +108,3 @@ def _watch(
             return
         if ends:
             return
-
-
-def _taken(event: Raw, log: Log) -> str:
-    """Add an event to the log and return its version. Raises ValueError."""
-    obj = event["object"]
-    if event["type"] == "ERROR":
-        raise ValueError(obj.get("message"))
-    log.take(event["type"], obj)
-    return str(obj["metadata"]["resourceVersion"])

@@ -4,7 +4,6 @@ What a report tells of an object derives from it (`history`). It only reads. Whe
 has no longer each version since the last one seen, a list shows the newest of them.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,17 +11,16 @@ from contextlib import contextmanager, suppress
 
 import attrs
 
-from actuator.errors import ApiError, Gone, NotFound, api_error
+from actuator.errors import ApiError, Gone, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import Kind, Raw
-from generic.kube.client import HttpClient, path_of
+from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS
+from generic.testing.watching import BOOKMARK, DELETED, short_stream
 
 CLUSTER, EVENT = "Cluster", "Event"
 _EVENTS = Resource("v1", "events")
-_STREAM = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "1"}
-"""Streams are short: a stream that begins after the drill ends soon, with nothing missing."""
-_SILENCE, _PAUSE, _AT_MOST = 30.0, 0.2, 30.0
+_PAUSE, _AT_MOST = 0.2, 30.0
 _HEAD = ("name", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations")
 _META = frozenset({*_HEAD, "finalizers", "deletionTimestamp", "ownerReferences"})
 
@@ -144,16 +142,10 @@ class Log:
 
     def _stream(self, kind: str, version: str) -> str:
         resource, selector = self._watched[kind]
-        query = {**_STREAM, "labelSelector": selector, "resourceVersion": version}
-        with self._client.stream(path_of(resource), query, read_timeout=_SILENCE) as lines:
-            for line in lines:
-                event = json.loads(line)
-                obj = event["object"]
-                if event["type"] == "ERROR":
-                    raise api_error(int(obj.get("code") or 500), obj)
-                version = str(obj["metadata"]["resourceVersion"])
-                if event["type"] != "BOOKMARK":
-                    self.take(kind, obj, gone=event["type"] == "DELETED")
+        for type, obj in short_stream(self._client, resource, version, label_selector=selector):
+            version = str(obj["metadata"]["resourceVersion"])
+            if type != BOOKMARK:
+                self.take(kind, obj, gone=type == DELETED)
         return version
 
     def _list(self, kind: str) -> str:
