@@ -5,7 +5,9 @@ kept of the events (`drill.log`).
 """
 
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from actuator.errors import api_error
 from actuator.interface import Resource
@@ -15,6 +17,27 @@ from generic.kube.client import HttpClient, path_of
 DELETED, BOOKMARK = "DELETED", "BOOKMARK"
 """Types of events; an object of the second one only has a version."""
 _SECONDS, _SILENCE, _ERROR = 1, 60.0, "ERROR"
+
+
+@contextmanager
+def following(followers: Iterable[Callable[[threading.Event], None]]) -> Iterator[None]:
+    """Run each in a thread; when the context is left, set the event and wait until all end."""
+    stop = threading.Event()
+    threads = [threading.Thread(target=follow, args=(stop,), daemon=True) for follow in followers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def newest(client: HttpClient, resource: Resource, *, label_selector: str = "") -> str:
+    """Return the resourceVersion from which a stream has all later writes. Raises ApiError."""
+    _, version = next(iter(client.pages(resource, label_selector=label_selector)))
+    return version
 
 
 def short_stream(

@@ -17,7 +17,7 @@ from actuator.errors import ApiError, Unavailable
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient
-from generic.testing.watching import BOOKMARK, short_stream
+from generic.testing.watching import BOOKMARK, following, newest, short_stream
 
 
 @frozen
@@ -71,23 +71,9 @@ def load(path: Path) -> list[Version]:
 @contextmanager
 def watched(client: HttpClient, resources: Sequence[Resource], log: Log) -> Iterator[None]:
     """Record the resources in all namespaces; the log is complete when the context is left."""
-    stop = threading.Event()
-    watches = [partial(_watch, client, one, _newest(client, one)) for one in resources]
-    threads = [threading.Thread(target=watch, args=(log, stop)) for watch in watches]
-    for thread in threads:
-        thread.start()
-    try:
+    watches = [partial(_watch, client, one, newest(client, one), log) for one in resources]
+    with following(watches):
         yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
-def _newest(client: HttpClient, resource: Resource) -> str:
-    """Return the resourceVersion from which a watch sees all later writes."""
-    *_, (_, version) = client.pages(resource)
-    return version
 
 
 def _watch(

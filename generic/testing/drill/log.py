@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import attrs
 
@@ -16,7 +17,7 @@ from actuator.interface import Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS
-from generic.testing.watching import BOOKMARK, DELETED, short_stream
+from generic.testing.watching import BOOKMARK, DELETED, following, newest, short_stream
 
 CLUSTER, EVENT = "Cluster", "Event"
 _EVENTS = Resource("v1", "events")
@@ -99,29 +100,12 @@ class Log:
         A kind without a CRD has no objects.
         """
         self._start = time.monotonic()
-        stop = threading.Event()
         versions: dict[str, str] = {}
-        for kind in self._watched:
+        for kind, (resource, selector) in self._watched.items():
             with suppress(NotFound):
-                versions[kind] = self._newest(kind)
-        threads = [
-            threading.Thread(target=self._follow, args=(*of, stop), name=f"log-{of[0]}")
-            for of in versions.items()
-        ]
-        for thread in threads:
-            thread.daemon = True
-            thread.start()
-        try:
+                versions[kind] = newest(self._client, resource, label_selector=selector)
+        with following(partial(self._follow, *of) for of in versions.items()):
             yield
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-
-    def _newest(self, kind: str) -> str:
-        resource, selector = self._watched[kind]
-        _, version = next(self._client.pages(resource, label_selector=selector))
-        return version
 
     def _follow(self, kind: str, version: str, stop: threading.Event) -> None:
         ended: float | None = None

@@ -50,7 +50,7 @@ class OneStream:
     def __init__(self, *lines):
         self.lines = lines
 
-    def pages(self, _resource):
+    def pages(self, _resource, *, label_selector):
         yield [], "1"
 
     @contextmanager
