@@ -1,7 +1,8 @@
 """`actuator orphans`: the recorded external resources that remain after force deletions."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -170,18 +171,11 @@ def _close(
             f"this closes {len(chosen)} orphans; check them, then set --count {len(chosen)}"
         )
     asked, now = len(chosen) + len(problems), SystemClock().now()
-    for orphan in chosen:
-        what = f"{orphan.metadata.name}: {orphan.spec.resource}"
-        try:
-            changed = close(client, orphan, now, note=note, existing=even_if_exists)
-            echo(f"{what}: {'closed' if changed else 'already closed'}")
-        except (ActuatorError, ApiError) as error:
-            problems.append(str(error))
+    changing = partial(close, client, now=now, note=note, existing=even_if_exists)
+    problems += _changed(chosen, changing, "closed", "already closed")
     if not asked:
         echo("no orphans in state Gone")
-    _say(problems)
-    if problems:
-        raise ActuatorError(f"{len(problems)} of {asked} not closed")
+    _report(problems, asked, "closed")
 
 
 @orphans.command("reopen")
@@ -193,16 +187,29 @@ def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
     client = select(Target(**seed)).connect()
     chosen, problems = _named(read_orphans(client), names)
     asked = len(chosen) + len(problems)
+    problems += _changed(chosen, partial(reopen, client, note=note), "reopened", "already open")
+    _report(problems, asked, "reopened")
+
+
+def _changed(
+    chosen: Iterable[Orphan], change: Callable[[Orphan], bool], done: str, before: str
+) -> list[str]:
+    """Change each orphan, and print which word applies; return the errors."""
+    problems = []
     for orphan in chosen:
         what = f"{orphan.metadata.name}: {orphan.spec.resource}"
         try:
-            changed = reopen(client, orphan, note=note)
-            echo(f"{what}: {'reopened' if changed else 'already open'}")
+            echo(f"{what}: {done if change(orphan) else before}")
         except (ActuatorError, ApiError) as error:
             problems.append(str(error))
+    return problems
+
+
+def _report(problems: Sequence[str], asked: int, done: str) -> None:
+    """Print the errors. Raises ActuatorError if there are some."""
     _say(problems)
     if problems:
-        raise ActuatorError(f"{len(problems)} of {asked} not reopened")
+        raise ActuatorError(f"{len(problems)} of {asked} not {done}")
 
 
 def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orphan], list[str]]:
