@@ -82,7 +82,12 @@ def _groups(ctx: Context, worker: Worker, cluster: Cluster) -> Iterable[MachineG
 
 
 _EMPTY: Sequence[type[Object]] = (
-    *(BackupBucket, BackupEntry, ControlPlane, DNSRecord, Infrastructure, Network),
+    BackupBucket,
+    BackupEntry,
+    ControlPlane,
+    DNSRecord,
+    Infrastructure,
+    Network,
 )
 
 

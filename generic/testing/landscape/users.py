@@ -200,7 +200,7 @@ def is_ready(view: ShootView | None) -> bool:
 
 
 def has_moved(seed: str) -> Callable[[ShootView | None], bool]:
-    """Return whether a Shoot is restored in this Seed."""
+    """Return the condition that a Shoot is restored in this Seed."""
 
     def reached(view: ShootView | None) -> bool:
         arrived = view is not None and view.seed == seed and view.operation != "Migrate"
