@@ -36,6 +36,8 @@ _SERVER, _CLIENT, _KUBELET = "ca", "ca-client", "ca-kubelet"
 _MANAGED = f"managed-by=secrets-manager,name in ({_SERVER},{_CLIENT},{_KUBELET},{ETCD})"
 _ISSUED = "issued-at-time"
 _APISERVER, _HTTPS = "kube-apiserver", 443
+_LOOK_SECONDS = 10.0
+"""Between two looks for new authorities; a rotation of credentials waits longer for nodes."""
 
 
 @frozen
@@ -105,6 +107,8 @@ class _Shoot:
     port: KubeletPort | None = None
     kubelets: Authorities | None = None
     """The authorities of the port's certificate and of its clients."""
+    next_look: float = 0.0
+    """When to look for others, on the monotonic clock."""
     stack: ExitStack = field(factory=ExitStack)
 
     def connect(self) -> HttpClient | None:
@@ -170,9 +174,12 @@ class Shoots:
                 shoot.client = None
 
     def _serve(self, shoot: _Shoot) -> None:
-        kubelets = shoot.access.authorities().get(_KUBELET)
-        if kubelets is not None and kubelets != shoot.kubelets:
-            self._renew_port(shoot, kubelets)
+        now = self._clock.monotonic()
+        if shoot.port is None or now >= shoot.next_look:
+            shoot.next_look = now + _LOOK_SECONDS
+            kubelets = shoot.access.authorities().get(_KUBELET)
+            if kubelets is not None and kubelets != shoot.kubelets:
+                self._renew_port(shoot, kubelets)
         if shoot.nodes is None and shoot.port is not None:
             shoot.nodes = ShootNodes(
                 self._seed,
