@@ -36,12 +36,19 @@ class ShootStory:
     """Each answer that differs from the one before."""
     codes: list[str] = attrs.field(factory=list)
     """The error codes that it showed."""
+    shows_error: bool = False
+    """Whether it showed an error when the drill looked last."""
     created: float = 0.0
     ready: float | None = None
     deleted: float | None = None
     forced: float | None = None
     """When gardener-apiserver accepted the annotation."""
     gone: float | None = None
+
+    @property
+    def needs_repair(self) -> bool:
+        """Whether it shows an error and never a code: gardener-apiserver refuses to force it."""
+        return self.shows_error and not self.codes
 
     @property
     def took(self) -> float | None:
