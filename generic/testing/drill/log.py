@@ -78,7 +78,10 @@ class Log:
             return sorted(self._entries, key=lambda e: (e.kind == EVENT, e.number))
 
     def take(self, kind: str, obj: Raw, *, gone: bool = False) -> None:
-        """Add a version, unless the log has it already. Safe to call from any thread."""
+        """Add a version, unless the log has it already. Safe to call from any thread.
+
+        A version that nothing can be derived from, as of a Cluster without a Shoot, is a gap.
+        """
         meta = obj["metadata"]
         key = (meta["uid"], meta["resourceVersion"], gone)
         with self._lock:
@@ -89,9 +92,13 @@ class Log:
                 self._alive[kind].pop(meta["uid"], None)
             else:
                 self._alive[kind][meta["uid"]] = obj
-            entry = Entry(at=self.now(), kind=kind, obj=_reduced(kind, obj), gone=gone)
-            self._entries.append(entry)
-            self._on_entry(entry)
+            try:
+                entry = Entry(at=self.now(), kind=kind, obj=_reduced(kind, obj), gone=gone)
+                self._on_entry(entry)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                self.gaps.append(f"{kind} {meta['name']} cannot be read: {error!r}")
+            else:
+                self._entries.append(entry)
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from generic.testing.drill.evidence import Refusal
 from generic.testing.drill.history import History
 from generic.testing.drill.inventory import check_types
 from generic.testing.drill.judge import FAILURES, contradictions, judge
-from generic.testing.drill.log import CLUSTER, EVENT, Entry
+from generic.testing.drill.log import CLUSTER, EVENT, Entry, Log
 from generic.testing.drill.readiness import HOPELESS_AFTER, SHOWN_AFTER, Readiness, Stopped
 from generic.testing.garden import SHOOT
 
@@ -110,6 +110,19 @@ def test_events_are_read_also_from_a_namespace_that_ends_and_repeats_once(about,
 def test_an_object_of_no_shoot_and_an_event_about_it_are_no_part_of_the_drill():
     history = History(KINDS, shoot_of=lambda _: "").read_all([seen(1), event("Deleted", "x")])
     assert not history.lives
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"shoot": []}, {"shoot": None}]
+)
+def test_a_cluster_that_cannot_be_read_is_a_gap_and_the_log_goes_on(spec):
+    history = History(KINDS)
+    log = Log(None, KINDS, "", history.read)
+    log.take(CLUSTER, {"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}, "spec": spec})
+    log.take("Infrastructure", seen(2).obj)
+    assert [gap.partition(": ")[0] for gap in log.gaps] == ["Cluster a cannot be read"]
+    assert [entry.number for entry in log.entries()] == [2]
+    assert [*history.lives] == ["Infrastructure"]
 
 
 @pytest.mark.parametrize(
