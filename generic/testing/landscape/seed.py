@@ -162,10 +162,9 @@ def _snapshots(
         found = seed.shoots.access(namespace).authorities().get(ETCD)
         return found.newest.serving([host]) if found else None
 
-    def snapshot(namespace: str) -> str:
+    def snapshot(namespace: str) -> None:
         if not seed.router.find(namespace, "kube-apiserver", 443):
             etcds.snapshot(namespace)
-        return ""
 
     port = stack.enter_context(SnapshotPort(folder, serving, snapshot))
     return {"LANDSCAPE_RESOLVED": port.address}

@@ -34,8 +34,8 @@ _SECONDS = 30.0
 
 Serving = Callable[[str, str], KeyPair | None]
 """Returns a certificate for a namespace and a host; None for an unknown namespace."""
-Snapshot = Callable[[str], str]
-"""Takes the snapshot of a namespace; returns why it is refused, or ""."""
+Snapshot = Callable[[str], None]
+"""Takes the snapshot of a namespace."""
 
 
 def require_port() -> None:
@@ -122,11 +122,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Take a snapshot."""
         namespace = namespace_of(self.headers.get("Host", ""))
-        refused = "unknown" if not namespace or self.path != _PATH else self._snapshot(namespace)
-        self.send_response(409 if refused else 200)
-        self.send_header("Content-Length", str(len(refused)))
+        is_known = bool(namespace) and self.path == _PATH
+        if is_known:
+            self._snapshot(namespace)
+        self.send_response(200 if is_known else 404)
+        self.send_header("Content-Length", "0")
         self.end_headers()
-        self.wfile.write(refused.encode())
 
     def log_message(self, *_: object) -> None:
         """Write no log."""

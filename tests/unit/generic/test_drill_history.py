@@ -112,9 +112,7 @@ def test_an_object_of_no_shoot_and_an_event_about_it_are_no_part_of_the_drill():
     assert not history.lives
 
 
-@pytest.mark.parametrize(
-    "spec", [{}, {"shoot": []}, {"shoot": None}]
-)
+@pytest.mark.parametrize("spec", [{}, {"shoot": []}, {"shoot": None}])
 def test_a_cluster_that_cannot_be_read_is_a_gap_and_the_log_goes_on(spec):
     history = History(KINDS)
     log = Log(None, KINDS, "", history.read)
