@@ -92,6 +92,7 @@ Row = tuple[bool, str, str, str, str]
 @contextmanager
 def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
     """Run a manager while the context is open; it serves its metrics at the address."""
+    port = free_port()
     options = Options(
         kubeconfig=kubeconfig,
         metrics_bind_address=address,
@@ -102,10 +103,14 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
         force_delete_budget=_BUDGET,
         metrics_oldest_terminating=5,
         shutdown_timeout=2.0,
+        webhook_config_mode="url",
+        webhook_config_url=f"127.0.0.1:{port}",
+        webhook_config_server_port=port,
     )
     manager = Manager(options)
     absent = owns(Resource("example.org/v1", "absent"))  # has no CRD, which a panel shows
     manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP], watches=[absent])
+    manager.add_webhooks(play.refuse)
     manager.start()
     try:
         if not manager.wait_synced():
@@ -150,6 +155,8 @@ def _observe() -> list[Row]:
             time.sleep(_SCRAPES)
             counts = _sums(manager)
         with _manager(way.kubeconfig, address):  # restarted, because it counts Orphans at its start
+            time.sleep(_SCRAPES)
+            play.be_denied(admin)
             time.sleep(_SCRAPES)
             return [*_panels(server), *_alerts(server), counts]
 

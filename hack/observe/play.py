@@ -5,17 +5,19 @@ manual (a finalizer removed externally); the manager itself is not modified.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 from actuator import Actuator, Cluster, Context, ExternalResource, RequeueAfter, SeedObjects
-from actuator.errors import ActuatorError, ErrorCode
+from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import resource_of
-from actuator.v1alpha1 import Infrastructure
+from actuator.v1alpha1 import Infrastructure, Network
 from generic.kube.client import HttpClient
 from generic.kube.headers import DELETION_BLOCKED
 from generic.library.lookup import find
 from generic.library.machines import MACHINES, Machine
 from generic.library.manifests import manifest_of
+from generic.library.webhooks import AdmissionRequest, Denied, validates
 from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.faults import Effect, Fault, FaultProxy
 from generic.testing.garden import Garden, Shoot, not_ready_because
@@ -31,6 +33,7 @@ NAMES = (
 
 _STUCK = ("failed", "gave-up", "bypassed", "forced", "hangs")
 _OTHERS = "example.org/controller"
+_LABELS = {"observed": "refused"}
 _NAMESPACE = "shoot--observed--one"
 _SHOOT = Shoot(technical_id=_NAMESPACE, name="one", project="observed", region="eu-1")
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
@@ -66,6 +69,30 @@ class Plays(Actuator[Infrastructure]):
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
         if obj.metadata.name != "forced":
             yield ExternalResource(type="network", id=obj.metadata.uid)
+
+
+@validates(Network, object_labels=_LABELS, failure_policy="Fail")
+def refuse(_request: AdmissionRequest[Network]) -> None:
+    """Deny each Network with the label."""
+    raise Denied("no network is wanted here")
+
+
+def be_denied(admin: HttpClient) -> None:
+    """Create Networks until the webhook denies one. Raises TimeoutError."""
+
+    def is_denied() -> bool:
+        spec = {"type": TYPE, "podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}
+        name = f"refused-{time.monotonic_ns()}"
+        try:
+            admin.create(
+                resource_of(Network.KIND),
+                manifest_of(Network, name, "default", spec=spec, labels=_LABELS),
+            )
+        except ApiError as error:
+            return "no network is wanted here" in str(error)
+        return False
+
+    wait("denied by the webhook", is_denied, _PATIENCE)
 
 
 def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
