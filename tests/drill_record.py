@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,6 +31,9 @@ FINAL = {"Deleted": "deleted", "ForceDeleted": "force_deleted", "Orphaned": "orp
 SHOOT = "shoot.gardener.cloud/technical-id"
 FORCE = "confirmation.gardener.cloud/force-deletion"
 OPERATION = "gardener.cloud/operation"
+MIGRATED = ("Migrate", "Succeeded")
+DELAY = 5.0
+"""Seconds by which one watch may be later than another, on a busy machine."""
 NOTHING = ("Nothing outside fails.", "The drill ended before it caused the failure.")
 
 
@@ -39,8 +42,8 @@ class DrillRecord:
 
     def __init__(self) -> None:
         self.log = Log()
-        self.until = math.inf
-        """When the drill began to clean up."""
+        self.start, self.until = 0.0, math.inf
+        """When the drill began, and when it began to clean up, on the monotonic clock."""
         self.finalizers: dict[str, str] = {}
         self.failures: list[str] = []
         """The scenarios that were caused."""
@@ -58,7 +61,7 @@ class DrillRecord:
             f"{uid}: {name}: {found.get(uid, {}).get(name)!r}, but it was {value!r}"
             for uid, facts in expected.items()
             for name, value in facts.items()
-            if found.get(uid, {}).get(name) != value
+            if not _agree(found.get(uid, {}).get(name), value)
         ]
         problems += [f"{uid}: it never existed" for uid in found.keys() - expected.keys()]
         return problems + [
@@ -76,7 +79,10 @@ class DrillRecord:
         orphans = self._newest("Orphan").values()
         ids = sorted(one["spec"].get("id", "") for one in orphans if not _in_seed(one))
         caused = bool(self.failures)
+        ended = Counter(FINAL[why] for _, why, _ in events if why in FINAL)
+        counted = {name: told["counted"].get(name, 0) for name in FINAL.values()}
         return {
+            "counted": (counted, {name: ended[name] for name in FINAL.values()}),
             "strips": (told_strips, strips),
             "records": (sorted(one["resource"]["id"] for one in told["records"]), ids),
             "scenario_text": (told["scenario_text"].endswith(NOTHING), not caused),
@@ -104,25 +110,26 @@ class DrillRecord:
     def _facts(self, versions: list[Version]) -> Raw:
         meta = versions[-1].obj["metadata"]
         kind = versions[-1].obj["kind"]
-        before = [one.obj for one in versions if not _is_deleting(one)]
-        after = [one.obj for one in versions if _is_deleting(one)]
-        held = [one for one in after if self.finalizers[kind] in _finalizers(one)]
-        gone = [one.number for one in versions if one.event == DELETED]
-        errors = [error for one in [*before, *held] if (error := _error(one))]
+        before = [one for one in versions if not _is_deleting(one)]
+        after = [one for one in versions if _is_deleting(one)]
+        held = [one for one in after if self.finalizers[kind] in _finalizers(one.obj)]
+        gone = [one for one in versions if one.event == DELETED]
+        errors = [error for one in [*before, *held] if (error := _error(one.obj))]
         last = errors[-1] if errors else {}
         about = f"{kind} {meta.get('namespace', '')}/{meta['name']}: "
         return {
             "kind": kind,
             "name": meta["name"],
             "shoot": meta["labels"][SHOOT],
-            "created": True,
-            "failed": any(map(_error, before)),
-            "ready": any(map(_is_ready, before)),
-            "migrated": any(_operation(one) == ("Migrate", "Succeeded") for one in before),
-            "deleted": bool(after),
-            "stuck": any(map(_error, held)),
-            "forced": bool(after) and self._is_forced(kind, meta["labels"][SHOOT], after, gone),
-            "gone": bool(gone),
+            "created": self._first(versions),
+            "failed": self._first(one for one in before if _error(one.obj)),
+            "ready": self._first(one for one in before if _is_ready(one.obj)),
+            "migrated": self._first(one for one in before if _operation(one.obj) == MIGRATED),
+            "deleted": self._first(after),
+            "stuck": self._first(one for one in held if _error(one.obj)),
+            "forced": self._forced(kind, meta["labels"][SHOOT], after, gone),
+            "released": self._first(one for one in after if one not in held or one in gone),
+            "gone": self._first(gone),
             "error": last.get("description", ""),
             "codes": last.get("codes") or [],
             "said": sorted(
@@ -132,18 +139,26 @@ class DrillRecord:
             ),
         }
 
-    def _is_forced(self, kind: str, shoot: str, after: list[Raw], gone: list[int]) -> bool:
-        if kind.startswith("Backup"):
-            return False
+    def _first(self, versions: Iterable[Version]) -> float | None:
+        """The seconds from the start of the drill to the first of these versions."""
+        return next((one.at - self.start for one in versions), None)
+
+    def _forced(
+        self, kind: str, shoot: str, after: list[Version], gone: list[Version]
+    ) -> float | None:
+        """When an object under deletion had a confirmed force deletion first."""
+        if kind.startswith("Backup") or not after:
+            return None
         if kind == "Bastion":
-            return any((one["metadata"].get("annotations") or {}).get(FORCE) for one in after)
+            return self._first(one for one in after if _confirms(one.obj))
         confirmed = [
-            version.number
+            version
             for version in self._of("Cluster")
-            if version.obj["metadata"]["name"] == shoot
-            and (version.obj["spec"]["shoot"]["metadata"].get("annotations") or {}).get(FORCE)
+            if version.obj["metadata"]["name"] == shoot and _confirms(version.obj["spec"]["shoot"])
         ]
-        return bool(confirmed) and (not gone or gone[0] > confirmed[0])
+        if not confirmed or (gone and gone[0].number < confirmed[0].number):
+            return None
+        return self._first([max(confirmed[0], after[0], key=lambda one: one.number)])
 
     def _of(self, kind: str) -> list[Version]:
         """The versions of this drill's objects of a kind, in order."""
@@ -160,13 +175,18 @@ class DrillRecord:
 
 
 def _told(life: Raw) -> Raw:
-    moments = ("created", "failed", "ready", "migrated", "deleted", "stuck", "forced", "gone")
-    texts = {name: life[name] for name in ("kind", "name", "shoot", "error", "codes")}
-    return {
-        **texts,
-        **{name: life[name] is not None for name in moments},
-        "said": sorted(life["said"]),
-    }
+    return {**life, "said": sorted(life["said"])}
+
+
+def _agree(told: Any, real: Any) -> bool:
+    """Whether two facts are equal; times may differ by the delays of two watches."""
+    if isinstance(told, float) and isinstance(real, float):
+        return abs(told - real) <= DELAY
+    return bool(told == real)
+
+
+def _confirms(obj: Raw) -> bool:
+    return bool((obj["metadata"].get("annotations") or {}).get(FORCE))
 
 
 def _is_strip(reason: str) -> bool:
@@ -233,6 +253,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DrillRecord]]:
     def tell(self: Observer, evidence: Evidence) -> None:
         for record in records[-1:]:
             record.until = time.monotonic()
+            record.start = record.until - self.now()
         told(self, evidence)
 
     monkeypatch.setattr(world, "embedded_seed", open_recorded)
