@@ -41,7 +41,7 @@ from hack.gardenlet.reduction import (
 from hack.gardenlet.watching import Log, watched
 
 MOMENT, LONGER = 0.5, 3.0
-"""Seconds that each operation takes, and those of slower kinds except deletions."""
+"""Seconds that each operation takes, and those of slower kinds except normal deletions."""
 STUCK = "ControlPlane"
 """The kind that fails with revoked credentials when a deletion deploys it once more."""
 SCALE = 1 / 6
@@ -82,7 +82,7 @@ _WITH_CREDENTIALS = (STUCK, *(cls.KIND.name for cls in _OF_USERS))
 
 
 class Slow(Script):
-    """An extension that takes a moment; in `revoked` it neither reconciles nor deletes normally."""
+    """An extension that takes `seconds`, a deletion a moment; in `revoked` only forced ones end."""
 
     def __init__(self, of: type[Object], revoked: Collection[str], seconds: float) -> None:
         super().__init__(of)
@@ -92,7 +92,7 @@ class Slow(Script):
             self.finalizer = "extensions.gardener.cloud/slow"
 
     def _run(self, operation: str, ctx: Any, obj: Any, cluster: Any) -> Any:
-        time.sleep(MOMENT if "delete" in operation else self.seconds)
+        time.sleep(MOMENT if operation == "delete" else self.seconds)
         if operation in ("reconcile", "delete") and obj.metadata.namespace in self.revoked:
             raise ActuatorError("the credentials are revoked")
         if operation in ("reconcile", "restore"):
@@ -137,8 +137,11 @@ class Played:
         ):
             [*pool.map(self._play, *zip(*plays, strict=True))]
         found = flows_of([log.versions()], [*_recorded(shoot for _, shoot, _ in plays)])
-        thresholds = {cls.KIND.name: order.severe_seconds(cls.KIND.name) for cls in self.kinds}
-        return Recording("", {name: found[name] for name in flows}, thresholds)
+        kinds = [cls.KIND for cls in self.kinds]
+        waits = {
+            kind.name: [order.severe_seconds(kind.name), order.seconds(kind)] for kind in kinds
+        }
+        return Recording("", {name: found[name] for name in flows}, waits=waits)
 
     def _play(self, name: str, shoot: Shoot, kinds: Sequence[type[Object]]) -> None:
         """Play a flow; users delete their objects before a migration."""

@@ -15,6 +15,7 @@ from hack.gardenlet.landscape import Logs, play
 from hack.gardenlet.player import RECORDED
 from hack.gardenlet.protocol import Known, Recording, read, written
 from hack.gardenlet.reduction import flows_of, retried_in
+from hack.gardenlet.waits import waits
 from hack.gardenlet.watching import Version, load
 
 FILE = Path(__file__).parents[2] / "tests" / "api" / "gardenlet" / "recording.json"
@@ -55,7 +56,8 @@ def recording_of(
 ) -> Recording:
     """Reduce the logs of the seeds and of their garden."""
     flows = flows_of(seeds, RECORDED, retried_in(garden))
-    return Recording(gardener_version(), flows, shown_after(chain(*seeds), garden), known)
+    shown = shown_after(chain(*seeds), garden)
+    return Recording(gardener_version(), flows, shown, waits(), known)
 
 
 def _known() -> tuple[Known, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from hack.gardenlet.protocol import DELETION, FlowProtocol, Recording
+from hack.gardenlet.protocol import DELETION, FlowProtocol, Recording, Waits
 
 TARGET = "make record-gardenlet"
 _POLL_SECONDS = 10.0
@@ -25,7 +25,8 @@ def unexplained(recorded: Recording, simulated: Recording) -> list[str]:
     """Return the differences without a known reason, and known differences that no longer exist."""
     found = [
         *differences(recorded.flows, simulated.flows),
-        *of_thresholds(recorded.shown_after, simulated.shown_after),
+        *of_waits(recorded.waits, simulated.waits),
+        *of_thresholds(recorded.shown_after, simulated.waits),
     ]
     known = [one for entry in recorded.known for one in entry.differences]
     ended = [f"known difference no longer exists, remove it: {one}" for one in known]
@@ -47,12 +48,26 @@ def differences(
             yield from _of_flow(name, recorded[name], simulated[name])
 
 
-def of_thresholds(recorded: Mapping[str, float], simulated: Mapping[str, float]) -> Iterator[str]:
-    """Yield a sentence for each kind whose error is shown earlier or later than simulated."""
+def of_waits(recorded: Waits, simulated: Waits) -> Iterator[str]:
+    """Yield a sentence for each kind that gardenlet awaits otherwise than the simulation."""
     for kind in sorted(recorded.keys() & simulated.keys()):
-        lasted, threshold = recorded[kind], simulated[kind]
-        if not threshold - _POLL_SECONDS <= lasted <= threshold + _FLOW_SECONDS:
-            word = "earlier" if lasted < threshold else "later"
+        numbers = zip(
+            ("tolerates an error of", "waits for"), recorded[kind], simulated[kind], strict=True
+        )
+        for what, real, ours in numbers:
+            if real != ours:
+                yield (
+                    f"waits: gardenlet {what} {kind} for {real:.0f} s, "
+                    f"the simulation for {ours:.0f} s"
+                )
+
+
+def of_thresholds(lasted: Mapping[str, float], simulated: Waits) -> Iterator[str]:
+    """Yield a sentence for each kind whose error is shown earlier or later than simulated."""
+    for kind in sorted(lasted.keys() & simulated.keys()):
+        threshold = simulated[kind][0]
+        if not threshold - _POLL_SECONDS <= lasted[kind] <= threshold + _FLOW_SECONDS:
+            word = "earlier" if lasted[kind] < threshold else "later"
             yield (
                 f"errors: gardenlet shows an error of {kind} {word} than after the "
                 f"{threshold:.0f} s of the simulation"

@@ -21,6 +21,8 @@ from actuator.meta import Raw
 
 DELETION = "deletion of "
 Steps = Sequence[str]
+Waits = Mapping[str, Sequence[float]]
+"""By kind: the seconds for which gardenlet tolerates an error, and for which it waits."""
 _WIDTH, _LINES = 98, ",\n"
 
 
@@ -49,7 +51,8 @@ class Recording:
     """Its version; empty for the simulation."""
     flows: Mapping[str, FlowProtocol]
     shown_after: Mapping[str, float] = field(factory=dict)
-    """By kind: the shortest time in seconds from an error of an object to that of its Shoot."""
+    """By kind: the shortest time in seconds from a request that failed to the Shoot's error."""
+    waits: Waits = field(factory=dict)
     known: Sequence[Known] = ()
 
 
@@ -58,7 +61,7 @@ def read(text: str) -> Recording:
     raw = json.loads(text)
     flows = {name: FlowProtocol(**flow) for name, flow in raw["flows"].items()}
     known = [Known(**entry) for entry in raw["known"]]
-    return Recording(raw["gardener"], flows, raw["shown_after"], known)
+    return Recording(raw["gardener"], flows, raw["shown_after"], raw["waits"], known)
 
 
 def written(recording: Recording) -> str:

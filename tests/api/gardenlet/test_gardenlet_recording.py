@@ -16,7 +16,7 @@ from generic.testing.garden import Flow, Garden, order, resource_of_manifest
 from generic.testing.landscape.programs import gardener_version
 from hack.gardenlet.comparison import unexplained, version_problem
 from hack.gardenlet.protocol import Recording, read
-from hack.gardenlet.reduction import CREATE, HIBERNATE, MIGRATE, REMOVE, RESTORE, WAKE
+from hack.gardenlet.reduction import CREATE, FORCE, HIBERNATE, MIGRATE, REMOVE, RESTORE, WAKE
 
 FILE = Path(__file__).with_name("recording.json")
 CONFIRM = "confirmation.gardener.cloud/deletion"
@@ -83,7 +83,10 @@ class ConfirmsNothing(Garden):
     """Deletes without the confirmation that gardener-resource-manager asks for."""
 
     def delete(self, kind, namespace, name, *, force=False):
-        self.client.delete(resource_of(kind), name, namespace)
+        if kind.name in order.UNCONFIRMED:
+            super().delete(kind, namespace, name, force=force)
+        else:
+            self.client.delete(resource_of(kind), name, namespace)
 
 
 class ConfirmsLater(Garden):
@@ -123,6 +126,7 @@ def hasty(*unawaited: str) -> type[Flow]:
                 RESTORE: "Infrastructure before ControlPlane",
             },
         ),
+        ("Worker", {FORCE: "deletion of Worker before deletion of Cluster"}),
     ],
 )
 def test_waits_that_are_removed_are_found(found, unawaited, waits):
@@ -167,4 +171,6 @@ def test_an_annotation_in_another_order_is_found(found, written):
     ],
 )
 def test_a_deletion_without_a_confirmation_before_it_is_found(found, garden, written):
-    assert f"delete: Worker: only the simulation writes [{written}]" in found(REMOVE, garden=garden)
+    differences = found(REMOVE, FORCE, garden=garden)
+    for flow in (REMOVE, FORCE):
+        assert f"{flow}: Worker: only the simulation writes [{written}]" in differences

@@ -9,7 +9,13 @@ import pytest
 from harness import eventually
 
 from actuator import Resource
-from hack.gardenlet.comparison import differences, of_thresholds, unexplained, version_problem
+from hack.gardenlet.comparison import (
+    differences,
+    of_thresholds,
+    of_waits,
+    unexplained,
+    version_problem,
+)
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
 from hack.gardenlet.reduction import flows_of, retried_in
@@ -390,11 +396,20 @@ def test_each_difference_is_a_sentence(simulated, expected):
 )
 def test_a_threshold_is_compared_within_a_poll_and_the_end_of_a_flow(lasted, word):
     sentence = f"errors: gardenlet shows an error of Worker {word} than after the 180 s of the"
-    found = list(of_thresholds({"Worker": lasted, "Network": 1.0}, {"Worker": 180.0}))
+    found = list(of_thresholds({"Worker": lasted, "Network": 1.0}, {"Worker": [180.0, 600.0]}))
     assert found == ([f"{sentence} simulation"] if word else [])
 
 
 SHOWN = {"lastErrors": [{"description": f"Error while waiting for Worker {SHOOT}/x to become"}]}
+
+
+def test_waits_that_differ_are_found_by_kind():
+    recorded = {"Worker": [30.0, 600.0], "Network": [30.0, 180.0]}
+    simulated = {"Worker": [15.0, 180.0], "Network": [30.0, 180.0], "Bastion": [30.0, 180.0]}
+    assert list(of_waits(recorded, simulated)) == [
+        "waits: gardenlet tolerates an error of Worker for 30 s, the simulation for 15 s",
+        "waits: gardenlet waits for Worker for 600 s, the simulation for 180 s",
+    ]
 
 
 def test_the_time_until_a_shoot_shows_an_error_counts_from_the_request():
@@ -413,7 +428,7 @@ def test_the_time_until_a_shoot_shows_an_error_counts_from_the_request():
 
 def test_a_known_difference_is_explained_as_long_as_it_exists():
     sentence = "create: the simulation does not have this flow"
-    recorded = Recording("v1", {"create": FLOW}, {}, [Known("it is not simulated", [sentence])])
+    recorded = Recording("v1", {"create": FLOW}, known=[Known("it is not simulated", [sentence])])
     assert unexplained(recorded, Recording("", {})) == []
     ended = f"known difference no longer exists, remove it: {sentence}"
     assert unexplained(recorded, Recording("", {"create": FLOW})) == [ended]
@@ -428,7 +443,10 @@ def test_a_recording_of_another_version_fails_by_name():
 
 
 def test_a_recording_is_read_as_it_was_written():
-    recording = Recording("v1", {"create": FLOW}, {"Worker": 30.0}, [Known("why", ["a", "b"])])
+    known = [Known("why", ["a", "b"])]
+    recording = Recording(
+        "v1", {"create": FLOW}, {"Worker": 30.0}, {"Worker": [30.0, 600.0]}, known
+    )
     text = written(recording)
     assert read(text) == recording
     assert max(map(len, text.splitlines())) <= 100

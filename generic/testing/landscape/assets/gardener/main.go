@@ -1,5 +1,6 @@
 // Command gardener runs one component of Gardener: the one that its file name, or else its first
-// argument, names. One binary for all components is a quarter of the size of six.
+// argument, names. One binary for all components is a quarter of the size of six. With the argument
+// "waits" it writes how long gardenlet waits for extensions.
 package main
 
 import (
@@ -42,6 +43,12 @@ func main() {
 	if _, found := components[name]; !found && len(os.Args) > 1 {
 		name = os.Args[1]
 		os.Args = os.Args[1:]
+	}
+	if name == "waits" {
+		if err := writeWaits(os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		return
 	}
 	chosen, found := components[name]
 	if !found {
