@@ -6,7 +6,6 @@ checks it was given; every other path is 404. Not here: the checks themselves.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from urllib.parse import urlsplit
 
 from generic.controller.httpserver import Address, Handler, HttpServer
 
@@ -65,18 +64,19 @@ class _Handler(Handler):
     server: HealthServer
 
     def respond(self) -> None:
-        url = urlsplit(self.path)
-        page = self.server.pages.get(url.path)
+        path, _, query = self.path.partition("?")
+        page = self.server.pages.get(path)
+        self.server.answering(self.connection)
         if self.command == "POST":
             answer = 405, b"use GET\n", _TEXT
         elif page is None:
             answer = 404, b"not found\n", _TEXT
         else:
             try:
-                answer = page("verbose" in url.query.split("&"))
+                answer = page("verbose" in query.split("&"))
             except Exception as error:  # unreadable metrics: report the error and continue
                 logger.warning(
-                    "HTTP handler failed", extra={"fields": {"path": url.path}}, exc_info=True
+                    "HTTP handler failed", extra={"fields": {"path": path}}, exc_info=True
                 )
                 answer = 500, f"{type(error).__name__}: {error}\n".encode(), _TEXT
         self.answer(*answer)

@@ -11,10 +11,14 @@ import socket
 import ssl
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
+from enum import Enum, auto
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -31,6 +35,8 @@ _LINGER_SECONDS = 1.0
 """Seconds in which the rest of a refused request is read and dropped."""
 _CHUNK = 16 * 1024
 """Bytes; the size of a TLS record."""
+_SLOW_SECONDS = 1.0
+"""Seconds after which a connection whose request has not arrived is closed before others."""
 
 
 class Address(Struct, frozen=True):
@@ -86,6 +92,34 @@ class _Incoming(io.RawIOBase):
         return size
 
 
+class _State(Enum):
+    """What a connection is doing."""
+
+    NEW = auto()
+    """Nothing of a request has arrived."""
+    RECEIVING = auto()
+    ANSWERING = auto()
+    """The request has arrived in full."""
+    IDLE = auto()
+    """Its last request is answered."""
+
+
+class _Connection(Struct):
+    """An open connection."""
+
+    peer: str
+    """The address of the client."""
+    since: float
+    """When its state began, on the monotonic clock."""
+    state: _State = _State.NEW
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether its request has not arrived for longer than it takes an API server."""
+        arriving = self.state in (_State.NEW, _State.RECEIVING)
+        return arriving and time.monotonic() - self.since >= _SLOW_SECONDS
+
+
 class Handler(BaseHTTPRequestHandler):
     """Serves one connection; subclasses answer its requests."""
 
@@ -105,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Shake hands, and make the files of the connection."""
         self.connection = self.request
-        self.connection.settimeout(self.server.request_seconds)
+        self.connection.settimeout(self.server.head_seconds)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if isinstance(self.connection, ssl.SSLSocket):
             self.connection.do_handshake()
@@ -119,10 +153,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = not self._reader.peek(1)
         if self.close_connection:
             return
-        self.server.busy.add(self.connection)
-        self._incoming.allow(self.server.request_seconds, MAX_HEAD)
+        self.server.receiving(self.connection)
+        self._incoming.allow(self.server.head_seconds, MAX_HEAD)
         super().handle_one_request()
-        self.server.busy.discard(self.connection)
 
     def find_length(self, most: int) -> int | None:
         """Return the length of the body; if it has none or is too long, refuse the request."""
@@ -132,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         elif not length.isdecimal() or len(length) > 12 or int(length) > most:
             self.send_error(413)
         else:
-            self._incoming.left = inf
+            self._incoming.allow(self.server.request_seconds)
             return int(length)
         return None
 
@@ -148,7 +181,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"" if self.command == "HEAD" else body)
-        self.server.touch(self.connection)  # before the client can use another connection
+        self.server.answered(self.connection)  # before the client can use another connection
         self.wfile.flush()
 
     def abandon(self, status: int, body: bytes, content_type: str) -> None:
@@ -185,12 +218,14 @@ class HttpServer:
     """Used for each new connection."""
     connections = 16
     """Maximum open connections; one more closes the one that was idle longest."""
-    closes_busy = True
-    """If no connection is idle: whether the oldest is closed, or the new one."""
+    closes_answering = True
+    """If all requests have arrived: whether the oldest connection is closed, or the new one."""
     idle_seconds = 5.0
     """Seconds without a request after which a connection is closed."""
+    head_seconds = 3.0
+    """Seconds for a TLS handshake, and for the head of a request from its first byte."""
     request_seconds = 5.0
-    """Seconds for a TLS handshake, for a whole request from its first byte, and for its answer."""
+    """Seconds for the body of a request, and for its answer."""
     remedy = "set another address"
     shares_port = False
     """Whether other sockets of the same user may be bound to the port."""
@@ -200,10 +235,7 @@ class HttpServer:
         self._handler = handler
         self.draining = False
         """Whether connections are closed after their next answer; new ones are still accepted."""
-        self.busy: set[socket.socket] = set()
-        """Connections whose request has begun and is not answered."""
-        self._open: dict[socket.socket, float] = {}
-        """By the time at which each was idle last."""
+        self._open: dict[socket.socket, _Connection] = {}
         self._lock = threading.Lock()
         self._listener: socket.socket | None = None
 
@@ -211,6 +243,13 @@ class HttpServer:
     def listening(self) -> bool:
         """Whether the server accepts connections, and keeps them."""
         return self._listener is not None and not self.draining
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request has begun and is not answered."""
+        with self._lock:
+            states = {one.state for one in self._open.values()}
+        return not states.isdisjoint((_State.RECEIVING, _State.ANSWERING))
 
     def start(self) -> None:
         """Start to listen, and set `address` to the real port. Raises ConfigurationError."""
@@ -244,42 +283,60 @@ class HttpServer:
             self._listener.close()
             self._listener = None
         end = time.monotonic() + seconds
-        while self.busy and time.monotonic() < end:
+        while self.is_busy and time.monotonic() < end:
             time.sleep(0.01)
-        finished = not self.busy
+        finished = not self.is_busy
         for connection in list(self._open):
             self.close(connection)
         return finished
 
-    def touch(self, connection: socket.socket) -> None:
-        """Remember that a connection was used."""
+    def receiving(self, connection: socket.socket) -> None:
+        """Note that a request has begun."""
+        self._note(connection, _State.RECEIVING)
+
+    def answering(self, connection: socket.socket) -> None:
+        """Note that the request has arrived: no new connection takes its place."""
+        self._note(connection, _State.ANSWERING)
+
+    def answered(self, connection: socket.socket) -> None:
+        """Note that the request is answered."""
+        self._note(connection, _State.IDLE)
+
+    def _note(self, connection: socket.socket, state: _State) -> None:
         with self._lock:
-            if connection in self._open:
-                self._open[connection] = time.monotonic()
+            if found := self._open.get(connection):
+                found.state, found.since = state, time.monotonic()
 
     def close(self, connection: socket.socket) -> None:
         """End a connection, also while its thread waits for data."""
         with self._lock:
             self._open.pop(connection, None)
-            self.busy.discard(connection)
         _shut(connection)
+
+    def close_oldest(self, connections: Iterable[socket.socket]) -> None:
+        """Close the one of these whose request has been arriving for longest, if there is one."""
+        with self._lock:
+            known = [(one, found) for one in connections if (found := self._open.get(one))]
+            arriving = [(at.since, one) for one, at in known if at.state is _State.RECEIVING]
+        if arriving:
+            self.close(min(arriving, key=itemgetter(0))[1])
 
     def _accept(self, listener: socket.socket) -> None:
         while self._listener is not None:
             try:
-                accepted, _ = listener.accept()
+                accepted, peer = listener.accept()
             except OSError:
                 time.sleep(_PAUSE)  # no file descriptor is left: others close theirs
             else:
-                self._begin(accepted)
+                self._begin(accepted, str(peer[0]))
 
-    def _begin(self, connection: socket.socket) -> None:
+    def _begin(self, connection: socket.socket, peer: str) -> None:
         try:
             if self.tls is not None:
                 connection = self.tls.wrap_socket(
                     connection, server_side=True, do_handshake_on_connect=False
                 )
-            if self._make_room(connection):
+            if self._make_room(connection, peer):
                 given = (connection,)
                 threading.Thread(target=self._serve, args=given, name="http", daemon=True).start()
                 return
@@ -290,17 +347,35 @@ class HttpServer:
         self.close(connection)
         connection.close()
 
-    def _make_room(self, connection: socket.socket) -> bool:
+    def _make_room(self, connection: socket.socket, peer: str) -> bool:
         """Add a connection, and close another one if there are too many."""
         with self._lock:
             if len(self._open) >= self.connections:
-                oldest = min(self._open, key=lambda one: (one in self.busy, self._open[one]))
-                if oldest in self.busy and not self.closes_busy:
+                closed = self._choose()
+                if closed is None:
                     return False
-                del self._open[oldest]
-                _shut(oldest)  # its thread reads the end, and closes it
-            self._open[connection] = time.monotonic()
+                del self._open[closed]
+                _shut(closed)  # its thread reads the end, and closes it
+            self._open[connection] = _Connection(peer, time.monotonic())
         return True
+
+    def _choose(self) -> socket.socket | None:
+        """Return the connection that is closed for a new one, or None.
+
+        That is one of a client with more than half of the connections, if there is such a client:
+        first one that is slow to send a request, then an idle one, each time the oldest.
+        """
+        of_peer = Counter(one.peer for one in self._open.values())
+
+        def urgency(connection: socket.socket) -> tuple[bool, bool, int, float]:
+            one = self._open[connection]
+            rank = 0 if one.is_slow else 1 if one.state is _State.IDLE else 2
+            has_share = of_peer[one.peer] <= self.connections / 2
+            return one.state is _State.ANSWERING, has_share, rank, one.since
+
+        chosen = min(self._open, key=urgency)
+        is_answering = self._open[chosen].state is _State.ANSWERING
+        return None if is_answering and not self.closes_answering else chosen
 
     def _serve(self, connection: socket.socket) -> None:
         """Serve a connection; only its thread releases the socket."""

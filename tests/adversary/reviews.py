@@ -17,7 +17,8 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -43,6 +44,8 @@ __all__ = ["Target", "patched", "request", "serving"]
 
 _CLASSES: tuple[type[Object], ...] = (Deployment, Infrastructure, Network)
 _SECONDS, _KIB = 5.0, 256 * 1024
+_HOST, _FLOOD_KIB = "127.0.0.1", 450 * 1024
+_TOLD = (b"HTTP/1.1 200", b"HTTP/1.1 503")
 _LONGEST = 8192
 _PATH = "/webhooks/touch"
 _SPEC: Raw = {
@@ -205,6 +208,12 @@ _HEALTHY = json.dumps(
 ).encode()
 
 
+def _large(count: int) -> bytes:
+    """A request with so many empty objects."""
+    values = b",".join([b"{}"] * count)
+    return _http(_HEALTHY.replace(b'"name"', b'"x": [%s], "name"' % values))
+
+
 class _Collecting(logging.Handler):
     """Keeps what is logged."""
 
@@ -245,9 +254,31 @@ class Target:
 
     def end(self) -> str | None:
         """The rule that is broken in the end."""
-        return (
-            "a part of an object is in a metric" if leaks(generate_latest(self.registry)) else None
-        )
+        if leaks(generate_latest(self.registry)):
+            return "a part of an object is in a metric"
+        return self._flooded() or self._crowded()
+
+    def _flooded(self) -> str | None:
+        """Send large requests at the same time, of values that need much memory."""
+        peak = _peak_kib()
+        sent = [_large(count) for count in (1_900_000, *[170_000] * 10) * 2]
+        with ThreadPoolExecutor(len(sent)) as pool:
+            answers = [*pool.map(self._send, sent)]
+        if odd := [one for one in answers if one and not one.startswith(_TOLD)]:
+            return f"answered {odd[0][:100]!r} to one of many large requests"
+        if (taken := _peak_kib() - peak) > _FLOOD_KIB:
+            return f"{len(sent)} large requests take {taken} KiB"
+        return self._sick()
+
+    def _crowded(self) -> str | None:
+        """Open more connections than there may be, which send one byte each."""
+        with ExitStack() as stack, suppress(OSError):
+            for _ in range(self.server.connections + 8):
+                raw = socket.create_connection(("127.0.0.1", self.server.address.port), timeout=5)
+                client = self.trust.wrap_socket(stack.enter_context(raw), server_hostname=_HOST)
+                stack.enter_context(client).sendall(b"P")
+            return next(filter(None, (self._sick() for _ in range(20))), None)
+        return "a connection is refused while others send nothing"
 
     def _sick(self) -> str | None:
         answer = self._send(_http(_HEALTHY))

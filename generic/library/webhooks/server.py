@@ -6,6 +6,7 @@ certificates (`certificates`).
 """
 
 import logging
+import socket
 import ssl
 import tempfile
 import threading
@@ -31,12 +32,15 @@ AT_ONCE = 32
 UNANSWERED = 256
 """Maximum requests of a webhook that are handled or wait for a handler, so that one webhook leaves
 connections for the others."""
-MAX_BODY = 8 * 2**20
-"""Bytes; a review has two objects, and the API server accepts objects of 3 MiB."""
-LARGE = 512 * 1024
-"""Bytes of a large request. A few million values in 8 MiB need hundreds of MiB as objects."""
-LARGE_AT_ONCE = 4
-"""Maximum concurrent large requests; the others wait until one has ended."""
+MAX_BODY = 6 * 2**20
+"""Bytes; a review has two objects, of at most 3 MiB in a request and 1.5 MiB in etcd."""
+MAX_SMALL = 64 * 1024
+"""Bytes of a small request, which waits for no large one."""
+MAX_HANDLED, MAX_HANDLED_SMALL = MAX_BODY, 2 * 2**20
+"""Bytes of large requests that are handled at the same time, and of small ones. As objects and
+their copies they can need fifty times as much; both together fit into 512 MiB."""
+MAX_RECEIVED = 8 * MAX_BODY
+"""Bytes of bodies in memory, each without its first MAX_SMALL."""
 _MARGIN = 0.5
 """Seconds before the API server's timeout at which a handler is abandoned."""
 _JSON = "application/json"
@@ -70,11 +74,33 @@ class _Served(Struct, eq=False):
     unanswered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(UNANSWERED))
 
 
+class _Memory:
+    """A number of bytes that requests share; safe to use from any thread."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._changed = threading.Condition()
+
+    def take(self, size: int, seconds: float) -> bool:
+        """Take bytes as soon as they are free; return False if they were not in time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._left >= size, seconds):
+                return False
+            self._left -= size
+        return True
+
+    def give(self, size: int) -> None:
+        """Give bytes back."""
+        with self._changed:
+            self._left += size
+            self._changed.notify_all()
+
+
 class WebhookServer(HttpServer):
     """Serves between `start` and `stop`."""
 
     connections = 512
-    closes_busy = False
+    closes_answering = False
     idle_seconds = 120.0
     """Longer than the 90 s after which the API server closes an idle connection: if both closed it
     at the same time, a request could be lost."""
@@ -91,11 +117,23 @@ class WebhookServer(HttpServer):
     ) -> None:
         """`client` is passed to the handlers."""
         super().__init__(address, _Handler)
-        self.large = threading.Semaphore(LARGE_AT_ONCE)
+        self.small, self.large = _Memory(MAX_HANDLED_SMALL), _Memory(MAX_HANDLED)
+        self._received: dict[socket.socket, int] = {}
         self.paths = {one.path: _Served(one) for one in webhooks}
         self._client = client
         self._timers = timers
         self._metrics = metrics
+
+    def receive(self, connection: socket.socket, size: int) -> None:
+        """Count bytes of a body; if there are too many, drop the one that arrives for longest."""
+        self._received[connection] = size
+        received = dict(self._received)
+        if sum(received.values()) > MAX_RECEIVED:
+            self.close_oldest(received)
+
+    def forget(self, connection: socket.socket) -> None:
+        """Forget the bytes of a body."""
+        self._received.pop(connection, None)
 
     def review(self, served: _Served, request: Request, handler: Handler) -> None:
         """Answer a request in time."""
@@ -149,22 +187,38 @@ class _Handler(Handler):
             self.send_error(405)
         elif self.headers.get_content_type() != _JSON:
             self.send_error(415)
-        elif (length := self.find_length(MAX_BODY)) is None:
-            return
-        elif length <= LARGE:
+        elif (length := self.find_length(MAX_BODY)) is not None:
             self._review(served, length)
-        elif self.server.large.acquire(timeout=self.server.request_seconds):
-            try:
-                self._review(served, length)
-            finally:
-                self.server.large.release()
-        else:
-            raise TimeoutError("too many large requests")
 
     def _review(self, served: _Served, length: int) -> None:
-        body = self.rfile.read(length)
-        if len(body) < length:
-            raise ConnectionError("the client closed the connection")
+        server = self.server
+        memory = server.small if length <= MAX_SMALL else server.large
+        try:
+            body = self._read(length)
+            server.answering(self.connection)
+            if not memory.take(length, server.request_seconds):
+                self.answer(503)
+                return
+            try:
+                self._answer(served, body)
+            finally:
+                memory.give(length)
+        finally:
+            server.forget(self.connection)
+
+    def _read(self, length: int) -> bytes:
+        """Return the body of a request."""
+        body = bytearray()
+        while len(body) < length:
+            chunk = self.rfile.read(min(length - len(body), MAX_SMALL))
+            if not chunk:
+                raise ConnectionError("the client closed the connection")
+            body += chunk
+            if len(body) > MAX_SMALL:
+                self.server.receive(self.connection, len(body) - MAX_SMALL)
+        return bytes(body)
+
+    def _answer(self, served: _Served, body: bytes) -> None:
         try:
             request = parse(body)
         except InvalidReview as error:

@@ -39,7 +39,7 @@ class Listener(HttpServer):
 
     shares_port = True
     connections = 10_000
-    idle_seconds = request_seconds = 3600.0
+    idle_seconds = head_seconds = request_seconds = 3600.0
 
     def __init__(
         self, port: int, tls: ssl.SSLContext, access: Access, faults: Injections[Fault]

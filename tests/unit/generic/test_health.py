@@ -137,6 +137,15 @@ def test_other_methods_are_refused(serve):
     assert ask(serve(healthz=FINE), "/healthz", "PUT")[0] == 501
 
 
+@pytest.mark.parametrize("target", ["http://[", "//[", "//[::1]x/", "?", "*", "/%", "/healthz/["])
+def test_an_odd_target_has_no_page_and_logs_nothing(serve, target, caplog):
+    address = ("127.0.0.1", serve(healthz=FINE).address.port)
+    with socket.create_connection(address, timeout=5) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\n\r\n".encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 404 ")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\n"])
 def test_idle_and_slow_connections_do_not_keep_a_probe_out(serve, sent):
     server = serve(healthz=FINE)

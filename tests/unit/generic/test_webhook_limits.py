@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
@@ -322,37 +323,69 @@ def test_a_chunked_body_is_refused(serve):
         pass  # closed before everything was sent
 
 
-def test_few_large_requests_are_in_memory_at_a_time(serve, monkeypatch):
-    """Another one is read on when one of them has ended; small ones do not wait."""
-    monkeypatch.setattr(server, "LARGE", 2**16)
-    monkeypatch.setattr(server, "LARGE_AT_ONCE", 2)
-    served = serve(mark=admit)
-    text = review() + b" " * 2**17
+def headed(text: bytes) -> bytes:
     head = b"POST /webhooks/mark HTTP/1.1\r\nContent-Type: application/json\r\n"
-    head += b"Content-Length: %d\r\n\r\n" % len(text)
-    clients = [served.raw() for _ in range(3)]
-    for client in clients[:2]:
-        client.sendall(head + text[:-1])
+    return head + b"Content-Length: %d\r\n\r\n" % len(text) + text
 
-    def is_full() -> bool:
-        is_free = served.server.large.acquire(blocking=False)
-        if is_free:
-            served.server.large.release()
-        return not is_free
 
-    eventually(is_full)
-    clients[2].sendall(head + text)
-    clients[2].settimeout(0.2)
-    with pytest.raises(TimeoutError):
-        clients[2].recv(1)
+def test_few_bytes_of_bodies_are_handled_at_a_time(serve, monkeypatch):
+    """Other requests wait, and none is lost; a small one does not wait for large ones."""
+    monkeypatch.setattr(server, "MAX_HANDLED", 2**18)
+    release, entered = threading.Event(), []
+
+    def hold(_request: Any) -> None:
+        entered.append(time.monotonic())
+        release.wait(5)
+
+    served = serve(mark=hold, small=admit, timeout_seconds=10)
+    clients = [served.raw() for _ in range(6)]
+    for client in clients:
+        client.sendall(headed(review() + b" " * (2**17 - 500)))
+        client.settimeout(5)
+    eventually(lambda: len(entered) == 2)
+    assert served.ask("small")["allowed"]
+    assert len(entered) == 2
+    release.set()
+    assert [client.recv(15) for client in clients] == [b"HTTP/1.1 200 OK"] * 6
+
+
+@pytest.mark.parametrize("sent", [1, 2**16, 2**18 - 1], ids="{} bytes sent".format)
+def test_clients_that_are_slow_to_send_keep_no_memory_from_others(serve, monkeypatch, sent):
+    monkeypatch.setattr(server, "MAX_RECEIVED", 2**19)
+    served = serve(mark=admit)
+    text = headed(review() + b" " * (2**18 - 500))
+    slow = [served.raw() for _ in range(9)]
+    for client in slow:
+        client.sendall(text[: text.index(b"\r\n\r\n") + 4 + sent])
     assert served.ask("mark")["allowed"]
-    clients[0].close()
-    clients[2].settimeout(3)
-    assert clients[2].recv(15) == b"HTTP/1.1 200 OK"
+    large = served.raw()
+    large.sendall(text)
+    large.settimeout(3)
+    assert large.recv(15) == b"HTTP/1.1 200 OK"
+    assert sum(served.server._received.values()) <= 2**19
+
+
+def test_clients_that_send_nothing_make_room_for_others(serve, monkeypatch):
+    """Also while the others are sending; and one whose request has arrived is never closed."""
+    monkeypatch.setattr(WebhookServer, "connections", 8)
+    release = threading.Event()
+    served = serve(hold=lambda _: release.wait(5) and None, mark=admit, timeout_seconds=10)
+    answers: list[Raw] = []
+    asking = threading.Thread(target=lambda: answers.append(served.ask("hold")))
+    asking.start()
+    eventually(lambda: served.log.in_flight)
+    slow = [served.raw() for _ in range(12)]
+    for client in slow:
+        with suppress(OSError):
+            client.sendall(b"P")
+    assert all(served.ask("mark")["allowed"] for _ in range(20))
+    release.set()
+    asking.join()
+    assert answers[0]["allowed"]
 
 
 def test_slowclients_are_closed(serve, monkeypatch):
-    monkeypatch.setattr(WebhookServer, "request_seconds", 0.3)
+    monkeypatch.setattr(WebhookServer, "head_seconds", 0.3)
     served = serve(mark=admit)
     silent = HTTPConnection("127.0.0.1", served.server.address.port)
     served.clients.append(silent)

@@ -283,7 +283,7 @@ def test_a_client_without_tls_disturbs_nobody(start, sent):
 
 
 def test_a_slow_client_is_closed(start, monkeypatch):
-    monkeypatch.setattr(WebhookServer, "request_seconds", 0.3)
+    monkeypatch.setattr(WebhookServer, "head_seconds", 0.3)
     started = start(hook=do_nothing)
     port = started.server.address.port
 
