@@ -82,6 +82,48 @@ def issue(
     return KeyPair(_pem(builder.sign(issuer_key, hashes.SHA256())), _private_pem(key))
 
 
+def is_as_issued(
+    certificate: bytes, lifetime: timedelta, usages: Sequence[x509.ObjectIdentifier] = ()
+) -> bool:
+    """Whether it has the text, kind of key, lifetime and usages that `issue` gives to a new one.
+
+    Without usages: those that `new_authority` gives. Raises exceptions of `cryptography` if it
+    cannot be read.
+    """
+    found = x509.load_pem_x509_certificate(certificate)
+    key = found.public_key()
+    extensions = [one.value for one in found.extensions]
+    expected: list[x509.ExtensionType] = [_key_usage(signs=not usages)]
+    if usages:
+        expected.append(x509.ExtendedKeyUsage(usages))
+    else:
+        expected.append(x509.BasicConstraints(ca=True, path_length=0))
+    constrained = any(isinstance(one, x509.BasicConstraints) for one in extensions)
+    lasts = found.not_valid_after_utc - found.not_valid_before_utc
+    return (
+        _pem(found) == certificate
+        and isinstance(key, ec.EllipticCurvePublicKey)
+        and isinstance(key.curve, ec.SECP256R1)
+        and lasts <= lifetime + SKEW + timedelta(seconds=1)  # times have no fractions
+        and all(one in extensions for one in expected)
+        and constrained is not bool(usages)
+    )
+
+
+def fits(pair: KeyPair) -> bool:
+    """Whether the key is that of the certificate, as `issue` writes it.
+
+    Raises exceptions of `cryptography` if one of them cannot be read.
+    """
+    key = serialization.load_pem_private_key(pair.key, password=None)
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    return (
+        isinstance(key, ec.EllipticCurvePrivateKey)
+        and key.public_key() == certificate.public_key()
+        and _private_pem(key) == pair.key
+    )
+
+
 def general_name(host: str) -> x509.GeneralName:
     """Return an IP address or a host name for `names` of `issue`. Raises ValueError."""
     try:

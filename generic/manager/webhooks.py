@@ -182,10 +182,12 @@ class WebhookService:
             self._use_given(self._options.webhook_config_cert_dir)
             return
         secret = self._read()
-        if self._current and self._endpoint.namespace and not (secret and from_secret(secret)):
-            secret = self._write(secret, self._current)  # it was deleted, or cannot be read
+        found = from_secret(secret, self._lifetimes) if secret else None
+        if self._current and self._endpoint.namespace and found is None:
+            secret = self._write(secret, self._current)  # it was deleted, or is not one of ours
+            found = from_secret(secret, self._lifetimes)
         if secret is not None:
-            self._current = from_secret(secret)
+            self._current = found
         hosts = self._endpoint.host_names
         for _ in range(_MAX_STEPS):
             if self._current is not None:
@@ -199,7 +201,7 @@ class WebhookService:
             self._current = take(step, self._current, hosts, now, self._lifetimes)
             if self._options.webhook_config_namespace:
                 secret = self._write(secret, self._current)
-                self._current = from_secret(secret)
+                self._current = from_secret(secret, self._lifetimes)
             logger.info("webhook certificates changed", extra={"fields": {"step": step.value}})
 
     def _use_given(self, folder: Path) -> None:

@@ -33,12 +33,16 @@ from tests.adversary.selections import attack_selections
 from tests.adversary.subject import manager_of
 from tests.adversary.tenants import attack_tenants
 from tests.adversary.values import HANG
+from tests.adversary.webhooksecrets import attack_webhook_secrets
 from tests.soak.figures import Sampler
 from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 
-FAMILIES = ("objects", "values", "kubeconfigs", "reviews", "predicates", "answers", "tenants")
+FAMILIES = (
+    *("objects", "values", "kubeconfigs", "reviews", "predicates", "answers", "tenants"),
+    "webhooksecrets",
+)
 _ALIVE = 20
 """Objects at a time."""
 _MIB = 64.0
@@ -185,5 +189,6 @@ _ATTACKS: dict[str, Callable[[Environment, int, Sequence[int], Report], None]] =
     "reviews": _send_reviews,
     "predicates": attack_selections,
     "tenants": attack_tenants,
+    "webhooksecrets": attack_webhook_secrets,
 }
 """Families that need no manager in a process of its own."""

@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import attrs
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.exceptions import InvalidSignature
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
@@ -21,7 +20,9 @@ from generic.kube.certificates import (
     SERVER_AUTH,
     SKEW,
     KeyPair,
+    fits,
     general_name,
+    is_as_issued,
     issue,
     new_authority,
     x509,
@@ -31,6 +32,9 @@ _OVER = 0.8
 """The part of a lifetime after which a certificate is replaced."""
 _DATA = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 """The names in the Secret."""
+_END = b"-----END CERTIFICATE-----\n"
+_MAX_BYTES, _MAX_TRUSTED = 64 * 1024, 2
+"""Maximum size of the Secret's data in base64, and maximum authorities: an old and a new one."""
 _MAX_KNOWN = 16
 """Maximum hosts that a new certificate has from the one before."""
 
@@ -88,18 +92,36 @@ def expiry(pair: KeyPair) -> datetime:
     return _load(pair.certificate).not_valid_after_utc
 
 
-def from_secret(secret: Raw) -> Certificates | None:
-    """Return the certificates in a Secret; None if they cannot be read, or do not fit."""
+def from_secret(secret: Raw, lifetimes: Lifetimes = DEFAULTS) -> Certificates | None:
+    """Return the certificates in a Secret; None if they are not as `take` makes them.
+
+    Anybody with access to the Secret may have written it: an authority that is valid for a hundred
+    years would be published, and never replaced.
+    """
     data = secret.get("data") or {}
     try:
-        ca, key, crt, tls = (base64.b64decode(data[name], validate=True) for name in _DATA)
-        end = b"-----END CERTIFICATE-----\n"
-        trusted = [part + end for part in ca.split(end) if part.strip()]
-        authorities, serving = [_load(one) for one in trusted], _load(crt)
-        fit = _fits(authorities[-1], key) and _fits(serving, tls) and bool(_hosts(serving))
-    except (LookupError, TypeError, ValueError, UnsupportedAlgorithm, x509.ExtensionNotFound):
+        encoded = [data[name] for name in _DATA]
+        if sum(map(len, encoded)) > _MAX_BYTES:
+            return None
+        ca, key, crt, tls = (base64.b64decode(one, validate=True) for one in encoded)
+        trusted = [part + _END for part in ca.split(_END) if part.strip()]
+        found = Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls))
+        return found if _is_ours(found, lifetimes) else None
+    except Exception:  # of each kind: `cryptography` parses what anybody wrote
         return None
-    return Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls)) if fit else None
+
+
+def _is_ours(found: Certificates, lifetimes: Lifetimes) -> bool:
+    """Whether these can be those of `take`. Raises exceptions if they cannot be read."""
+    serving, hosts = found.serving, _hosts(_load(found.serving.certificate))
+    return (
+        len(found.trusted) <= _MAX_TRUSTED
+        and all(is_as_issued(one, lifetimes.authority) for one in found.trusted)
+        and fits(KeyPair(found.trusted[-1], found.key))
+        and is_as_issued(serving.certificate, lifetimes.serving, [SERVER_AUTH])
+        and fits(serving)
+        and bool(hosts)
+    )
 
 
 def plan(
@@ -121,10 +143,8 @@ def plan(
     if current is None:
         return Step.START
     newest, serving = _load(current.trusted[-1]), _load(current.serving.certificate)
-    is_valid = serving.not_valid_before_utc <= now < serving.not_valid_after_utc
-    if (is_trusted and not is_valid) or not any(
-        _signs(_load(one), serving) for one in current.trusted
-    ):
+    signers = [one for one in map(_load, current.trusted) if _signs(one, serving)]
+    if not signers or (is_trusted and not all(_is_valid(one, now) for one in (*signers, serving))):
         return Step.START
     has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
     if not is_trusted:
@@ -199,13 +219,12 @@ def _load(certificate: bytes) -> x509.Certificate:
     return x509.load_pem_x509_certificate(certificate)
 
 
-def _fits(certificate: x509.Certificate, key: bytes) -> bool:
-    private = serialization.load_pem_private_key(key, password=None)
-    return private.public_key() == certificate.public_key()
-
-
 def _issued(certificate: x509.Certificate) -> datetime:
     return certificate.not_valid_before_utc + SKEW
+
+
+def _is_valid(certificate: x509.Certificate, now: datetime) -> bool:
+    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
 
 
 def _is_old(certificate: x509.Certificate, now: datetime) -> bool:

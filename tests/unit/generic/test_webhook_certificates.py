@@ -5,14 +5,18 @@ import random
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Any
 
 import attrs
 import pytest
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509 import KeyUsage
 
 from actuator.errors import ConfigurationError
-from generic.kube.certificates import KeyPair, new_private_key
+from generic.kube.certificates import CLIENT_AUTH, SERVER_AUTH, KeyPair, new_private_key
 from generic.library.webhooks.certificates import (
     DEFAULTS,
     Certificates,
@@ -139,6 +143,131 @@ def test_a_garbled_secret_is_replaced(case):
     assert from_secret(secret) is None
 
 
+YEARS = timedelta(days=36500)
+SERVES, SIGNS = (KeyUsage(*[on in wanted for on in range(9)]) for wanted in ((0, 2), (5, 6)))
+P256, P384 = (ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1()))
+RSA = rsa.generate_private_key(65537, 2048)
+OURS = {
+    "key": P256,
+    "lasts": DAY,
+    "usage": SERVES,
+    "extended": x509.ExtendedKeyUsage([SERVER_AUTH]),
+    "basic": None,
+}
+AUTHORITY = {"usage": SIGNS, "extended": None, "basic": x509.BasicConstraints(True, 0)}
+
+
+def pem(key, form=serialization.PrivateFormat.TraditionalOpenSSL) -> bytes:
+    plain = serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, form, plain)
+
+
+def certificate(authority: Certificates, **changes: Any) -> bytes:
+    """A serving certificate as ours, signed by the authority, with some changes."""
+    made = {**OURS, **changes}
+    issuing = x509.load_pem_x509_certificate(authority.trusted[-1])
+    names = x509.SubjectAlternativeName([x509.DNSName("a")])
+    builder = (
+        x509.CertificateBuilder(issuing.subject, issuing.subject, made["key"].public_key())
+        .serial_number(1)
+        .not_valid_before(START - HOUR)
+        .not_valid_after(START + made["lasts"])
+        .add_extension(names, critical=False)
+    )
+    for one in (made["usage"], made["extended"], made["basic"]):
+        if one is not None:
+            builder = builder.add_extension(one, critical=True)
+    key = serialization.load_pem_private_key(authority.key, password=None)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def forged(**parts: bytes) -> dict[str, Any]:
+    """A Secret of ours with other parts."""
+    given = {"ca.crt": parts.pop("ca", None), "ca.key": parts.pop("ca_key", None)}
+    given |= {"tls.crt": parts.pop("crt", None), "tls.key": parts.pop("key", None)}
+    return {"data": begun().data() | {name: text(one) for name, one in given.items() if one}}
+
+
+def test_a_certificate_as_ours_is_read():
+    for made in (certificate(begun()), certificate(begun(), lasts=10 * DAY)):
+        assert from_secret(forged(crt=made, key=pem(P256))) is not None
+    authority = certificate(begun(), **AUTHORITY, lasts=30 * DAY)
+    assert from_secret(forged(ca=authority, ca_key=pem(P256))) is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lasts": YEARS},
+        {"lasts": 10 * DAY + HOUR},
+        {"key": P384},
+        {"key": RSA},
+        {"usage": SIGNS},
+        {"usage": None},
+        {"extended": x509.ExtendedKeyUsage([CLIENT_AUTH])},
+        {"extended": x509.ExtendedKeyUsage([SERVER_AUTH, CLIENT_AUTH])},
+        {"extended": None},
+        {"basic": x509.BasicConstraints(True, None)},
+        AUTHORITY,
+    ],
+    ids=str,
+)
+def test_a_serving_certificate_that_we_would_not_issue_is_replaced(changes):
+    made = certificate(begun(), **changes)
+    assert from_secret(forged(crt=made, key=pem(changes.get("key", P256)))) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lasts": YEARS},
+        {"lasts": 30 * DAY + HOUR},
+        {"key": P384},
+        {"key": RSA},
+        {"usage": SERVES},
+        {"basic": x509.BasicConstraints(True, 1)},
+        {"basic": x509.BasicConstraints(True, None)},
+        {"basic": x509.BasicConstraints(False, None)},
+        {"basic": None},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_newest", [True, False])
+def test_an_authority_that_we_would_not_make_is_replaced(changes, is_newest):
+    made = certificate(begun(), **{**AUTHORITY, **changes})
+    ours = begun()
+    secret = forged(ca=made, ca_key=pem(changes.get("key", P256)))
+    if not is_newest:
+        secret = forged(ca=made + ours.bundle, ca_key=ours.key)
+    assert from_secret(secret) is None
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"ca": begun().bundle * 3},
+        {"ca": b"a comment\n" + begun().bundle},
+        {"ca": begun().bundle + b"\n" * 2**17},
+        {"crt": certificate(begun()) + b"a comment", "key": pem(P256)},
+        {"crt": certificate(begun()), "key": pem(P256, serialization.PrivateFormat.PKCS8)},
+        {"crt": certificate(begun()), "key": pem(P256) + b"\n"},
+    ],
+)
+def test_another_text_than_ours_is_replaced(parts):
+    assert from_secret(forged(**parts)) is None
+
+
+@pytest.mark.parametrize("lasts", [-HOUR / 2, HOUR])
+def test_an_authority_that_is_not_valid_any_more_is_replaced_at_once(lasts):
+    ours = begun()
+    expired = certificate(ours, **AUTHORITY, lasts=lasts)
+    authority = attrs.evolve(ours, trusted=[expired], key=pem(P256))
+    made = attrs.evolve(authority, serving=KeyPair(certificate(authority), pem(P256)))
+    at = START + 2 * HOUR
+    assert plan(made, START, ["a"], at, DEFAULTS) is Step.START
+    assert plan(made, START, ["a"], at, DEFAULTS, is_trusted=False) is Step.NOTHING
+
+
 @cache
 def issuer(bundle: bytes, certificate: bytes) -> x509.Certificate | None:
     serving = x509.load_pem_x509_certificate(certificate)
@@ -176,6 +305,7 @@ class World:
             if step is Step.NOTHING:
                 break
             self.secret = take(step, self.secret, HOSTS, now, self.lifetimes)
+            assert from_secret({"data": self.secret.data()}, self.lifetimes) == self.secret
             taken = step
         self.replicas[who] = (served, since)
         return taken
