@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Literal, TextIO
 from uuid import UUID
 
@@ -64,14 +64,15 @@ def configure(level: Level, format: Format, *, collapse: bool = False) -> None:
     """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
     With `collapse`, identical errors within a minute are counted, not repeated. A second call
-    replaces the handler of the first.
+    replaces the handler of the first. Nothing is logged if stderr is closed.
     """
-    handler = _Handler(sys.stderr)
+    stream = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115 - the handler's, to the end
+    handler = _Handler(stream)
     tracebacks = level == "debug"
     if format == "json":
         handler.setFormatter(JsonFormatter(tracebacks=tracebacks))
     else:
-        colour = _wants_colour(sys.stderr)
+        colour = _wants_colour(stream)
         handler.setFormatter(TextFormatter(tracebacks=tracebacks, colour=colour))
     handler.addFilter(_is_ours_or_important)
     if collapse:

@@ -46,7 +46,9 @@ class Heartbeat:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions of `run`: server-side apply needs create and patch."""
-        return (LEASES.permission("create", "patch", namespace=self.namespace),)
+        patch = LEASES.permission("patch", namespace=self.namespace)
+        create = LEASES.permission("create", namespace=self.namespace)
+        return (create, attrs.evolve(patch, names=[LEASE_NAME]))
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Renew until `stop` is set, or until this process no longer leads."""

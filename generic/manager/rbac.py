@@ -65,8 +65,9 @@ def grant(client: Client, manager: Manager, name: str) -> None:
 def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
     yield EVENTS.permission("create", "patch")
     if manager.options.leader_election:
-        where = manager.options.leader_election_namespace
-        yield LEASES.permission("get", "create", "patch", namespace=where)
+        where, name = manager.options.leader_election_namespace, manager.options.leader_election_id
+        yield LEASES.permission("create", namespace=where)
+        yield attrs.evolve(LEASES.permission("get", "patch", namespace=where), names=[name])
     for registration in manager.registrations:
         yield from _of_kind(registration.kind)
         yield from _of(registration, watch_all=watch_all)

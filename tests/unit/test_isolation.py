@@ -45,8 +45,9 @@ def test_a_command_finds_its_own_module_after_each_kind_of_test(tmp_path, monkey
     with isolated():
         (tmp_path / "other" / "alike").mkdir(parents=True)
         (tmp_path / "other" / "alike" / "__init__.py").write_text("")
-        monkeypatch.syspath_prepend(tmp_path / "other")
-        importlib.import_module("alike")
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(tmp_path / "other")
+            importlib.import_module("alike")
         for name in ("First", "Second"):
             write(tmp_path / name, name)
             monkeypatch.chdir(tmp_path / name)

@@ -41,8 +41,8 @@ def load(reference: str) -> Any:
             f"{reference!r}: expected MODULE:OBJECT, for example extensions.aws:extension"
         )
     here = str(Path.cwd())
-    if here not in sys.path:  # an author's module beside the command, as with python -m
-        sys.path.insert(0, here)
+    if here not in sys.path:
+        sys.path.append(here)  # last: a file of this folder replaces no module of ours
         share_names()
     try:
         found: Any = import_module(module_name)

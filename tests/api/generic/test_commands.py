@@ -87,7 +87,11 @@ def test_the_role_of_a_sample_is_the_least_it_needs(command):
     assert not any("*" in key for key in rules)
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "aws", "namespace": "ext"}]
     leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
-    assert lease_role["rules"] == [{**leases, "verbs": ["create", "get", "patch"]}]
+    name = "gardener-actuator-leader-election"
+    assert lease_role["rules"] == [
+        {**leases, "verbs": ["create"]},
+        {**leases, "verbs": ["get", "patch"], "resourceNames": [name]},
+    ]
     assert lease_role["kind"] == lease_binding["roleRef"]["kind"] == "Role"
     assert lease_role["metadata"]["namespace"] == lease_binding["metadata"]["namespace"] == "ext"
     assert lease_binding["subjects"] == binding["subjects"]
@@ -101,7 +105,8 @@ def test_leases_may_be_written_in_the_named_namespaces_alone(command):
         ("Role", "beat"),
         ("Role", "lead"),
     ]
-    assert [rule["verbs"] for rule in found[1]["rules"]] == [["create", "patch"]]
+    assert [rule["verbs"] for rule in found[1]["rules"]] == [["create"], ["patch"]]
+    assert found[1]["rules"][1]["resourceNames"] == ["gardener-extension-heartbeat"]
     (without,) = documents(command("rbac", AWS, "--no-leader-election").stdout)
     assert without == found[0]
 

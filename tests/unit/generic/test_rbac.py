@@ -84,8 +84,16 @@ def test_leases_are_granted_in_the_namespaces_of_the_leases_alone():
     )
     cluster, *roles = manifests(Manager(options), "name")
     assert not any("leases" in rule["resources"] for rule in cluster["rules"])
-    verbs = {one["metadata"]["namespace"]: one["rules"][0]["verbs"] for one in roles}
-    assert verbs == {"beat": ["create", "patch"], "lead": ["create", "get", "patch"]}
+    rules = {
+        one["metadata"]["namespace"]: [
+            (rule["verbs"], rule.get("resourceNames")) for rule in one["rules"]
+        ]
+        for one in roles
+    }
+    assert rules == {
+        "beat": [(["create"], None), (["patch"], ["gardener-extension-heartbeat"])],
+        "lead": [(["create"], None), (["get", "patch"], ["gardener-actuator-leader-election"])],
+    }
 
 
 def test_health_checks_may_read_what_they_check_and_write_the_status(manager):
