@@ -36,7 +36,7 @@ class Entry(Struct, Generic[H], frozen=True, gc=False):
 
     header: H
     stored: bytes
-    """Empty in a store of headers alone."""
+    """Empty if the header is enough."""
     is_compressed: bool = False
 
     @property
@@ -76,17 +76,17 @@ class Store(Generic[H]):
         resource: Resource,
         make_header: Callable[[Raw], H],
         *,
-        headers_only: bool = False,
+        keeps: Callable[[Request, H], bool] = lambda _request, _header: True,
         compressed: bool = False,
     ) -> None:
         """Create an empty store.
 
-        With `headers_only`, keep no bytes: for objects whose header is enough. With `compressed`,
-        compress them: for large objects that are rarely read.
+        Keep the bytes of objects that `keeps` accepts; of others the header is enough. With
+        `compressed`, compress them: for large objects that are rarely read.
         """
         self.resource = resource
         self._make_header = make_header
-        self._headers_only = headers_only
+        self._keeps = keeps
         self._compressed = compressed
         self._lock = threading.Lock()
         self._entries: dict[Request, Entry[H]] = {}
@@ -217,7 +217,7 @@ class Store(Generic[H]):
 
     def _entry(self, document: Document) -> Entry[H]:
         header = self._make_header(document.fields)
-        if self._headers_only:
+        if not self._keeps(document.request, header):
             return Entry(header, b"")
         raw = document.encoded()
         if _CUT in raw:

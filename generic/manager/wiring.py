@@ -20,6 +20,7 @@ from generic.controller.controller import Controller
 from generic.controller.mappers import Target
 from generic.controller.metrics import Metrics, Terminating
 from generic.controller.predicates import (
+    Predicate,
     all_of,
     answer_predicate,
     default_predicate,
@@ -112,6 +113,8 @@ class Watched(Struct):
     store: Store[Any]
     controllers: list[Served] = field(default_factory=list)
     listeners: list[Callable[[Event[Any]], None]] = field(default_factory=list)
+    selections: list[Predicate] = field(default_factory=list)
+    """They accept the objects whose bytes the store keeps."""
 
     def notify(self, event: Event[Any]) -> None:
         """Pass an event to all controllers and listeners."""
@@ -169,8 +172,14 @@ class Wiring:
 
     def _watched(self, kind: Kind) -> Watched:
         """Return one of our own resources."""
-        resource = resource_of(kind)
-        return self.ours.setdefault(str(resource), Watched(Store(resource, header)))
+        resource, selections = resource_of(kind), list[Predicate]()
+
+        def keeps(request: Request, header: Header) -> bool:
+            event = first_sight(request, header)
+            return any(accepts(event) for accepts in selections)
+
+        watched = Watched(Store(resource, header, keeps=keeps), selections=selections)
+        return self.ours.setdefault(str(resource), watched)
 
     def _writer(self, watched: Watched) -> Writer:
         return Writer(self._client, watched.store, watched.notify)
@@ -203,7 +212,9 @@ class Wiring:
         reconciler = Reconciler(registration.actuator, dependencies)
         mode = self._options.ignore_operation_annotation
         default = default_predicate(kind, ignore_operation_annotation=mode)
-        serves = registration.selection(self._options.extension_classes)
+        classes = self._options.extension_classes
+        serves = registration.selection(classes)
+        watched.selections.append(selection(registration.types, classes, registration.namespaces))
         limited = partial(filtered, kind, registration.predicates)
         controller = Controller(
             name,
@@ -232,13 +243,15 @@ class Wiring:
 
         shared, checks = self._s, added.checks
         watched = self._watched(checks.cls.KIND)
+        selected = selection(checks.types, self._options.extension_classes)
+        watched.selections.append(selected)
         # The outcome of a deletion is reported by the actuator's controller.
         writer = replace(self._writer(watched), forgets=False)
         reconciler = HealthReconciler(checks, writer, self._clusters, self._client, shared.clock)
         controller = Controller(
             added.name,
             reconciler.reconcile,
-            all_of(selection(checks.types, self._options.extension_classes), wants_check),
+            all_of(selected, wants_check),
             watched.store,
             shared.clock,
             shared.metrics.controller(added.name, checks.cls.KIND.name, added.workers),
@@ -264,7 +277,7 @@ class Wiring:
         ours = self.ours.get(str(resource))
         if ours is not None:
             return ours
-        watched = Watched(Store(resource, header, headers_only=True))
+        watched = Watched(Store(resource, header, keeps=lambda _request, _header: False))
         return self._others.setdefault(str(resource), watched)
 
     def _on_cluster(self, event: Event[ClusterHeader]) -> None:

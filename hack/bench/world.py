@@ -50,7 +50,7 @@ class World:
         self._changed = threading.Condition()
         self._succeeded: set[Key] = set()
         self._gone: set[Key] = set()
-        store = Store(_INFRASTRUCTURES, header, headers_only=True)
+        store = Store(_INFRASTRUCTURES, header, keeps=lambda _request, _header: False)
         run = Informer(client, store, self._see).run
         threading.Thread(target=run, args=(threading.Event(),), daemon=True).start()
 

@@ -178,7 +178,7 @@ def test_a_kind_of_another_group_watches_nothing_by_its_name():
 
 def test_what_kubectl_notes_of_a_secret_is_not_kept():
     noted = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"data":"x"}'}}
-    store = Store(SECRETS, header, headers_only=True)
+    store = Store(SECRETS, header, keeps=lambda _request, _header: False)
     store.observe(manifest("s", metadata=noted))
     entry = store.get(Request("n", "s"))
     assert not entry.header.annotations
