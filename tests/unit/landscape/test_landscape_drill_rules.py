@@ -82,14 +82,6 @@ def test_after_a_repair_a_shoot_may_end_without_a_force():
     assert set(broken(seen(stays, repairs=["repaired"]))) == {"shoot", "force"}
 
 
-@pytest.mark.parametrize(
-    ("shows_error", "codes", "expected"),
-    [(False, [], False), (True, ["ERR_A"], False), (False, ["ERR_A"], False), (True, [], True)],
-)
-def test_only_an_error_without_a_code_needs_a_repair(shows_error, codes, expected):
-    assert story(shows_error=shows_error, codes=codes).needs_repair is expected
-
-
 def test_the_report_is_read_back_and_compared(tmp_path):
     evidence, path = seen(), tmp_path / "report.json"
     findings = judge(evidence)

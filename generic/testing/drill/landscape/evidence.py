@@ -46,11 +46,6 @@ class ShootStory:
     gone: float | None = None
 
     @property
-    def needs_repair(self) -> bool:
-        """Whether it shows an error and never a code: gardener-apiserver refuses to force it."""
-        return self.shows_error and not self.codes
-
-    @property
     def took(self) -> float | None:
         """The seconds of its force deletion."""
         return None if self.gone is None or self.forced is None else self.gone - self.forced

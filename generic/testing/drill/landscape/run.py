@@ -2,8 +2,8 @@
 
 The drill acts as the owner of the Shoots, through the garden only. It asks for the force deletion
 again and again: gardener-apiserver accepts it once the Shoot shows an error code for which its user
-is responsible. If that does not happen in time, the drill repairs the outside world, as an operator
-would, and goes on.
+is responsible. If it refuses although the Shoot shows an error, or no error shows in time, the
+drill repairs the outside world, as an operator would, and goes on.
 """
 
 import re
@@ -132,11 +132,12 @@ class LandscapeRun:
 
     def _force(self) -> None:
         """Ask for the force deletion until it is accepted; then wait until all Shoots are gone."""
-        self._wait("forced or without a code", STUCK_SECONDS, self._is_answered)
+        self._wait("forced or refused", STUCK_SECONDS, self._is_answered)
         left = [story.name for story in self._stories.values() if not _is_over(story)]
         if left:
             self._repair()
-            text = f"{self._broken} had to be repaired: {', '.join(left)} had no code for a force"
+            why = f"{', '.join(left)} had no code that allows a force"
+            text = f"{self._broken} had to be repaired: {why}"
             self.evidence.repairs.append(text)
             self._act(text)
             self._wait("forced", STUCK_SECONDS, self._is_forced)
@@ -161,8 +162,9 @@ class LandscapeRun:
         return _is_over(story)
 
     def _is_answered(self, story: ShootStory) -> bool:
-        """Like `_is_forced`; also if no user may force the Shoot."""
-        return self._is_forced(story) or story.needs_repair
+        """Like `_is_forced`; also if it is refused although the Shoot showed its error before."""
+        shows_error = story.shows_error
+        return self._is_forced(story) or shows_error
 
     def _ask(self, name: str) -> None:
         """Ask gardener-apiserver for the force deletion, and note a new answer."""
