@@ -5,6 +5,7 @@ deleted, and keeps the Target until it is uninstalled (see `helmreleaseproxy`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from actuator import (
@@ -31,7 +32,8 @@ from generic.controller.mappers import Target as Known
 from generic.controller.predicates import any_of, conditions_changed, generation_changed
 from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import replace, test
-from generic.library.manifests import manifest_of
+from generic.library.foreach import for_each
+from generic.library.manifests import MAX_NAME, manifest_of, shortened
 from generic.reconciler.status import READY
 
 _LOOK_AGAIN = 5.0
@@ -86,30 +88,38 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
         targets = ctx.client.list(resource, obj.metadata.namespace)
         meant = {one["metadata"]["name"] for one in targets if _means(obj, one)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
-        for name in meant:
-            children[name] = _ensured(ctx, obj, name, children.get(name))
-        for name in children.keys() - meant:
-            delete(ctx, children[name])
-        missing = [child for child in children.values() if not is_ready(child)]
+
+        def ensure(name: str) -> None:
+            if name in meant:
+                children[name] = _ensured(ctx, obj, name, children.get(name))
+            else:
+                delete(ctx, children[name])
+
         obj.status.targets = len(meant)
-        obj.status.ready = len(children) - len(missing)
+        try:
+            for_each(sorted(meant | children.keys()), ensure)
+        finally:
+            missing = [child for child in children.values() if not is_ready(child)]
+            obj.status.ready = len(children) - len(missing)
         _wait_for(missing)
 
     def delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Uninstall all releases."""
         children = list(_children(ctx, obj))
-        for child in children:
-            delete(ctx, child)
+        for_each(children, partial(delete, ctx))
         _wait_for(children)
 
     def force_delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Force-delete the releases, which record their remains."""
         children = list(_children(ctx, obj))
-        for child in children:
-            force(ctx, child)
-            delete(ctx, child)
+        for_each(children, partial(_force, ctx))
         if children:
             raise RequeueAfter(1, f"Waiting for {_listed(children)}, force-deleted too")
+
+
+def _force(ctx: Context, child: kinds.HelmReleaseProxy) -> None:
+    force(ctx, child)
+    delete(ctx, child)
 
 
 def _means(obj: kinds.HelmChartProxy, target: Raw) -> bool:
@@ -164,14 +174,18 @@ def _wanted(obj: kinds.HelmChartProxy, target: str) -> Raw:
         release_name=spec.release_name or meta.name,
         depends_on=[_name(other, target) for other in spec.depends_on],
     )
-    labels = {**meta.labels, kinds.CHART_LABEL: meta.name, kinds.TARGET_LABEL: target}
+    labels = {
+        **meta.labels,
+        kinds.CHART_LABEL: meta.name,
+        kinds.TARGET_LABEL: shortened(target),
+    }
     where = _name(meta.name, target), meta.namespace
     child = manifest_of(kinds.HelmReleaseProxy, *where, labels, spec=encode(release))
     return with_owner(child, obj)
 
 
 def _name(chart_proxy: str, target: str) -> str:
-    return f"{chart_proxy}-{target}"
+    return shortened(f"{chart_proxy}-{target}", MAX_NAME)
 
 
 def _wait_for(children: Sequence[kinds.HelmReleaseProxy]) -> None:

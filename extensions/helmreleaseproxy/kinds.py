@@ -27,7 +27,7 @@ CHART_LABEL = f"{GROUP}/chart-proxy"
 """Label of a HelmReleaseProxy: the HelmChartProxy that made it."""
 
 TARGET_LABEL = f"{GROUP}/target"
-"""Label of a HelmReleaseProxy, and of a release in a Target: the Target."""
+"""Label of a HelmReleaseProxy, and of a release in a Target: the Target, shortened if too long."""
 
 TARGET_NAMESPACE_LABEL = f"{GROUP}/target-namespace"
 """Label of a release in a Target: the Target's namespace."""

@@ -25,6 +25,7 @@ from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic.kube.clock import eventual_now
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import said_of_chart
+from generic.library.manifests import shortened
 
 _LOOK_AGAIN = 5.0
 _NO_CHART = Path("chart")
@@ -93,7 +94,7 @@ class Release:
     def _install(self, chart: Path) -> int:
         marks = {
             RELEASE_LABEL: self.obj.metadata.uid,
-            TARGET_LABEL: self.obj.spec.target,
+            TARGET_LABEL: shortened(self.obj.spec.target),
             TARGET_NAMESPACE_LABEL: self.obj.metadata.namespace,
         }
         labels = ",".join(f"{key}={value}" for key, value in marks.items())

@@ -1,11 +1,24 @@
 """Manifests: Kubernetes objects as JSON."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from actuator.meta import Object, Raw
 
-__all__ = ["manifest", "manifest_of"]
+__all__ = ["MAX_LABEL", "MAX_NAME", "manifest", "manifest_of", "shortened"]
+
+MAX_LABEL, MAX_NAME = 63, 253
+"""Maximum characters of a label's value and of most objects' names (Kubernetes documentation,
+"Labels and Selectors" and "Object Names and IDs")."""
+_DIGEST = 16
+
+
+def shortened(name: str, most: int = MAX_LABEL) -> str:
+    """Return a name, or if it is too long its beginning with a hash of the whole."""
+    if len(name) <= most:
+        return name
+    return f"{name[: most - _DIGEST - 1]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"
 
 
 def manifest(

@@ -14,6 +14,7 @@ from actuator.cluster import FORCE_DELETION
 from actuator.codec import decode
 from actuator.errors import Invalid
 from extensions.helmreleaseproxy import HelmCharts
+from extensions.helmreleaseproxy.helmchartproxy import _name
 from extensions.helmreleaseproxy.kinds import HelmReleaseProxy
 from extensions.helmreleaseproxy.order import force
 from extensions.helmreleaseproxy.targets import guard_of
@@ -127,6 +128,23 @@ def test_a_name_that_is_taken_and_names_that_cannot_be_are_said(near, serve):
     eventually(lambda: near.says(CHARTS, "circle", "spec.dependsOn"))
     for name in ("up-t", "option-t", "circle-t"):
         assert near.is_gone(RELEASES, name)
+
+
+def test_a_target_that_cannot_have_its_release_stops_no_other_one(near, serve):
+    """With names of any length; one of the Targets has a release of another owner."""
+    names = ["a" * 242, "b" * 64, "c" * 63, "note", "z"]
+    for name in names:
+        near.target(name)
+    near.release("note-note")
+    near.chart()
+    serve()
+    others = [_name("note", name) for name in names if name != "note"]
+    eventually(lambda: not any(near.is_gone(RELEASES, name) for name in others))
+    eventually(lambda: near.says(CHARTS, "note", "note-note", "remove it, or rename one of them"))
+    eventually(lambda: any(near.is_ready(RELEASES, name) for name in others))  # of one cluster
+    near.delete(CHARTS, "note")
+    eventually(lambda: near.is_gone(CHARTS, "note"))
+    assert all(near.is_gone(RELEASES, name) for name in others)
 
 
 def test_releases_are_forced_also_where_their_chart_does_not_come_to_it(near, way, serve):
