@@ -24,7 +24,12 @@ from actuator import (
     FieldProblem,
     Result,
 )
-from extensions.externaldatabase.connection import PERMISSIONS, ensure_connection
+from extensions.externaldatabase.connection import (
+    PERMISSIONS,
+    ensure_connection,
+    keep_connection,
+    secret_name,
+)
 from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
 from extensions.externaldatabase.names import problem_with
 from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Server
@@ -68,14 +73,14 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
         if problem_with(obj.spec.name):
             return  # nothing was ever created
         if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
-            _say_retained(ctx, obj)
+            _retain(ctx, obj)
             return
         self._server(obj).remove(claim_of(obj), ctx.check)
 
     def force_delete(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> None:
-        """Send no request to a server. The garbage collector deletes the owned Secret."""
+        """Send no request to a server of databases. Without Retain, the Secret is collected."""
         if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
-            _say_retained(ctx, obj)
+            _retain(ctx, obj)
 
     def external_resources(self, obj: ExternalDatabase) -> Iterator[ExternalResource]:
         """Return database and login, without id while it is unknown whether they were created.
@@ -163,7 +168,9 @@ def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: Found) -> None:
     )
 
 
-def _say_retained(ctx: Context, obj: ExternalDatabase) -> None:
+def _retain(ctx: Context, obj: ExternalDatabase) -> None:
+    """Keep the connection Secret, which has the password of the login, and report what remains."""
     claim = claim_of(obj)
-    what = dbid(obj.spec.engine, claim)
-    ctx.event("Retained", f"Database {what} and its login {claim.login} remain on the server")
+    keep_connection(ctx, obj)
+    what = f"Database {dbid(obj.spec.engine, claim)} and its login {claim.login}"
+    ctx.event("Retained", f"{what} remain on the server, and Secret {secret_name(obj)} remains")

@@ -1,5 +1,7 @@
 """The connection Secret: beside its ExternalDatabase, owned by it, and deleted with it.
 
+With the deletion policy Retain it stays, since nobody else knows the password of the login.
+
 It is created before the login, so that a crash between both changes no password: the login always
 has the password in the Secret.
 """
@@ -14,6 +16,7 @@ from actuator.meta import Base64, Raw
 from actuator.ownership import is_owned_by, owner_permission, with_owner
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
+from generic.kube.patches import replace, test
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
@@ -48,6 +51,21 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
     elif there.get("data") != wanted["data"]:
         ctx.client.apply(SECRETS, wanted)
     return password
+
+
+def keep_connection(ctx: Context, obj: ExternalDatabase) -> None:
+    """Remove the object from the owners of its connection Secret, which stays. Raises ApiError."""
+    there = find(ctx.client, SECRETS, secret_name(obj), obj.metadata.namespace)
+    if there is None or not is_owned_by(there, obj):
+        return
+    uid, owners = there["metadata"]["uid"], there["metadata"]["ownerReferences"]
+    others = [one for one in owners if one["uid"] != obj.metadata.uid]
+    patch = [
+        test("/metadata/uid", uid),
+        test("/metadata/ownerReferences", owners),
+        replace("/metadata/ownerReferences", others),
+    ]
+    ctx.client.patch(SECRETS, secret_name(obj), obj.metadata.namespace, patch)
 
 
 def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:

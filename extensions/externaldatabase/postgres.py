@@ -40,6 +40,7 @@ _MEANINGS: Mapping[str, ErrorCode] = {
     "28": ErrorCode.ERR_INFRA_UNAUTHENTICATED,
     "42501": ErrorCode.ERR_INFRA_UNAUTHORIZED,
     "25006": ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    "2BP01": ErrorCode.ERR_INFRA_DEPENDENCIES,
     "53": ErrorCode.ERR_INFRA_RESOURCES_DEPLETED,
 }
 """SQLSTATE, or its class (PostgreSQL documentation, "PostgreSQL Error Codes")."""
@@ -53,6 +54,15 @@ SELECT (SELECT r.rolname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba
         WHERE d.datname = %s),
        EXISTS (SELECT FROM pg_roles WHERE rolname = %s)
 """
+_ELSEWHERE = """
+SELECT DISTINCT COALESCE(d.datname, objects.datname, 'the server itself')
+FROM pg_shdepend s JOIN pg_roles r ON s.refclassid = 'pg_authid'::regclass AND r.oid = s.refobjid
+LEFT JOIN pg_database d ON d.oid = s.dbid
+LEFT JOIN pg_database objects ON s.classid = 'pg_database'::regclass AND objects.oid = s.objid
+WHERE r.rolname = %s AND COALESCE(d.datname, objects.datname, '') <> %s ORDER BY 1
+"""
+"""Where objects depend on a role: in a database, or a database itself (PostgreSQL documentation,
+"pg_shdepend"). DROP ROLE refuses then."""
 _HOLDINGS = """
 SELECT r.rolname, shobj_description(r.oid, 'pg_authid'), d.datname
 FROM pg_roles r LEFT JOIN pg_database d ON d.datdba = r.oid
@@ -116,10 +126,21 @@ class PostgresServer:
     def remove(self, claim: Claim, check: Check) -> None:
         """See Server."""
         if self.look(claim).holder == claim.login:
+            self._refuse_dependents(claim)
             check()
             self._run("drop a database", "DROP DATABASE IF EXISTS {database} WITH (FORCE)", claim)
         check()
         self._run("drop a login", "DROP ROLE IF EXISTS {login}", claim)
+
+    def _refuse_dependents(self, claim: Claim) -> None:
+        """Raise Refused if the login could not be dropped after its database."""
+        what = "drop a login"
+        with self._request(what) as connection:
+            rows = connection.execute(_ELSEWHERE, (claim.login, claim.database)).fetchall()
+        if rows:
+            places = ", ".join(str(name) for (name,) in rows)
+            why = f"{claim.login} has privileges or objects in {places}; revoke or drop them there"
+            raise Refused(self._name, what, why, ErrorCode.ERR_INFRA_DEPENDENCIES)
 
     def holdings(self) -> Sequence[tuple[str, Claim]]:
         """See Server."""
@@ -173,10 +194,15 @@ class PostgresServer:
 
     def _refused(self, what: str, error: psycopg.Error) -> Refused:
         """Return the error without the statement, and without the driver's context."""
-        server = f"PostgreSQL at {self.endpoint.host}:{self.endpoint.port}"
         said = error.diag.message_primary or str(error) or type(error).__name__
         why = said.rpartition("FATAL: ")[2]  # without the driver's prefix
-        return Refused(server, what, why, _code(error))
+        if detail := error.diag.message_detail:
+            why = f"{why} ({'; '.join(detail.splitlines())})"
+        return Refused(self._name, what, why, _code(error))
+
+    @property
+    def _name(self) -> str:
+        return f"PostgreSQL at {self.endpoint.host}:{self.endpoint.port}"
 
 
 def _code(error: psycopg.Error) -> ErrorCode:

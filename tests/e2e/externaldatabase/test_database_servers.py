@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actuator import ConfigurationError, ErrorCode
+from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.server import Claim, Found, Refused, Traffic
 
 HOSTILE = st.text(
@@ -144,6 +145,30 @@ def test_what_a_server_refuses_has_its_code(server, ground, engine, claim, troub
     assert "secret" not in str(refused.value)
     ground.mend_outside()
     server.remove(claim, free)
+
+
+@pytest.mark.parametrize("place", ["a schema", "a database", "the server"])
+def test_a_login_that_others_depend_on_keeps_its_database(servers, ground, claim, place):
+    """PostgreSQL drops no role that has objects or privileges elsewhere."""
+    engine, other = Engine.POSTGRES, quoted(Engine.POSTGRES, f"other-{claim.database}")
+    server, admin = servers[engine], ground.administrator(engine)
+    login = quoted(engine, claim.login)
+    provision(server, claim)
+    run(engine, admin, f"CREATE DATABASE {other}")
+    privileges = {
+        "a schema": "CREATE ON SCHEMA public",
+        "a database": f"CONNECT ON DATABASE {other}",
+        "the server": "SET ON PARAMETER work_mem",
+    }
+    where = f"other-{claim.database}" if place == "a schema" else "postgres"
+    run(engine, admin, f"GRANT {privileges[place]} TO {login}", where)
+    with pytest.raises(Refused, match=f"{claim.login} has privileges or objects in") as refused:
+        server.remove(claim, free)
+    assert refused.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
+    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    run(engine, admin, f"REVOKE {privileges[place]} FROM {login}", where)
+    server.remove(claim, free)
+    run(engine, admin, f"DROP DATABASE {other}")
 
 
 def test_a_server_that_is_down_is_a_dependency_and_forgets_nothing(server, ground, engine, claim):

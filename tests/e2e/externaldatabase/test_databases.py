@@ -129,6 +129,10 @@ def test_retain_leaves_all_of_it_as_an_outcome_and_no_orphan(databases, serve, e
     assert databases.has_login(engine, user)
     (event,) = eventually(lambda: databases.events("Retained"))
     assert f"{engine}/{name}" in event["message"]
+    assert "Secret orders-connection remains" in event["message"]
+    secret = databases.client.get(SECRETS, "orders-connection", databases.namespace)
+    assert not secret["metadata"].get("ownerReferences")
+    run(engine, databases.door(), "CREATE TABLE t (n integer)", name)
     assert databases.orphans() == {}
     eventually(lambda: outcomes(manager).get("deleted") == 1)
     assert not outcomes(manager).get("orphaned")
