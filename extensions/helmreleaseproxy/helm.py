@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,8 +27,13 @@ SECONDS = 60.0
 _LOOK = 0.2
 _MOST_BYTES = 16 << 20
 """Helm is ended if it prints more: a Target controls its output."""
-_LIMITS = {resource.RLIMIT_DATA: 1 << 30, resource.RLIMIT_FSIZE: 64 << 20}
-"""Bytes of memory and of a file; helm fails beyond. Targets and repositories send any size."""
+MEMORY, AT_ONCE = 384 << 20, 2
+"""Bytes of memory of one helm, which fails beyond, and how many run at the same time: together they
+and the manager fit into the memory of the chart's pod. Targets and repositories send any size."""
+_LIMITS = {resource.RLIMIT_DATA: MEMORY, resource.RLIMIT_FSIZE: 64 << 20}
+"""Of memory and of a file, in bytes."""
+_GO = {"GOMEMLIMIT": str(MEMORY * 3 // 4)}
+"""Lets Go collect garbage before the limit (Go documentation, package runtime)."""
 _NO_PLAIN_HTTP = {"HTTP_PROXY": "http://plain-http.invalid"}
 """Go's HTTP client sends plain requests to this proxy, except those to loopback addresses."""
 _GRACE = 5.0
@@ -63,6 +69,10 @@ class Helm:
     trust: Mapping[str, str] = attrs.field(factory=dict)
     """Variables with the CAs of repositories: SSL_CERT_FILE, SSL_CERT_DIR (Go, crypto/x509)."""
 
+    _free: threading.Semaphore = attrs.field(
+        factory=lambda: threading.Semaphore(AT_ONCE), init=False, eq=False, repr=False
+    )
+
     def run(
         self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str = ""
     ) -> Answer:
@@ -72,9 +82,19 @@ class Helm:
         Cancelled, and ActuatorError if helm cannot be run. A timeout is a failed Answer.
         """
         ctx.check()
+        while not self._free.acquire(timeout=_LOOK):
+            ctx.check()
+        try:
+            return self._run(ctx, private, arguments, values)
+        finally:
+            self._free.release()
+
+    def _run(
+        self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str
+    ) -> Answer:
         seconds = min(SECONDS, ctx.remaining())
         with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
-            environment = {**helm_environment(Path(folder)), **self.trust, **_NO_PLAIN_HTTP}
+            environment = {**helm_environment(Path(folder)), **self.trust, **_NO_PLAIN_HTTP, **_GO}
             for variable, content in private.items():
                 file = Path(folder, f"private-{variable}")
                 file.touch(mode=0o600, exist_ok=False)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import resource
 import socket
 import ssl
 import subprocess
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
@@ -22,11 +23,14 @@ from helm_objects import RELEASES, SECRETS
 from actuator import ErrorCode
 from extensions.helmreleaseproxy import CHARTS, Helm
 from extensions.helmreleaseproxy.charts import chart_problems
+from extensions.helmreleaseproxy.helm import AT_ONCE, MEMORY
 from extensions.helmreleaseproxy.kinds import HelmChartProxySpec
 from extensions.helmreleaseproxy.repositories import registry_config
 from generic.library.charts import helm_environment
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import free_port
+from generic.testing.polling import polling
+from generic.tools import packaging
 from tests.go_programs import build_registry
 
 USER, PASSWORD = "puller", "s3cr3t-password"
@@ -249,6 +253,47 @@ def test_an_index_without_end_is_not_read_to_its_end(near, serve, helm, tls):
         near.target()
         near.release(**remote(f"https://127.0.0.1:{port}"))
         eventually(lambda: near.says(RELEASES, "alone", "sends too much"), 90)
+
+
+def test_many_indexes_without_end_share_one_budget(near, serve, helm, tls):
+    counts, memory = [0], [0]
+
+    def look():
+        running = [folder for folder in Path("/proc").iterdir() if _runs(folder, helm)]
+        counts.append(len(running))
+        memory.append(sum(_resident(folder) for folder in running))
+
+    with serving(Endless, with_tls(tls)) as port, polling(look, "helm", every=0.05):
+        serve(program=Helm(helm, {"SSL_CERT_FILE": str(tls / "ca")}))
+        near.target()
+        names = [f"endless-{number}" for number in range(5)]
+        for name in names:
+            near.release(name, **remote(f"https://127.0.0.1:{port}"))
+        for name in names:
+            eventually(lambda name=name: near.says(RELEASES, name, "sends too much"), 90)
+    assert max(counts) == AT_ONCE
+    assert max(memory) <= AT_ONCE * MEMORY
+
+
+def _runs(folder: Path, helm: Path) -> bool:
+    """Whether it is the folder of a process of this helm."""
+    try:
+        return folder.name.isdigit() and (folder / "exe").resolve() == helm.resolve()
+    except OSError:  # it has ended
+        return False
+
+
+def _resident(folder: Path) -> int:
+    with suppress(OSError, IndexError):
+        return int((folder / "statm").read_text().split()[1]) * resource.getpagesize()
+    return 0
+
+
+def test_what_all_helms_may_use_fits_into_the_pod_of_the_chart():
+    """A manager needs some 120 MiB for 10,000 objects."""
+    values = Path(packaging.__file__).with_name("files") / "values.yaml"
+    assert "limits:\n    memory: 1Gi\n" in values.read_text()
+    assert AT_ONCE * MEMORY + (192 << 20) <= 1 << 30
 
 
 def test_plain_http_is_not_followed_from_an_index(near, serve, helm, tls, packages, tmp_path):
