@@ -7,7 +7,8 @@ machines themselves (Gardener documentation, "Worker"; extension library,
 
 Read in this order: `group` (the author's input), `actuator` (the whole flow), `rollout` (applied
 objects), `availability` (conditions of completion), `inplace` (updates without new machines),
-`state` (control plane migration), `removal`. For authors: `pools`, `autoscaler`, `poolhash`.
+`state` (control plane migration), `removal`. For authors: `images` (by `capabilities`),
+`userdata`, `autoscaler`, `poolhash`.
 
 Guarantees:
 - All machine objects in a shoot's namespace belong to its Worker, by Gardener's contract. A Secret
@@ -27,8 +28,9 @@ from generic.library.worker.group import (
     share_of_zone,
     technical_id_of,
 )
+from generic.library.worker.images import ProviderImage, machine_images, use_images
 from generic.library.worker.poolhash import hash_of, pool_field, pool_hash
-from generic.library.worker.pools import ProviderImage, machine_images, use_images, user_data
+from generic.library.worker.userdata import user_data
 
 __all__ = [
     "AMD64",

@@ -58,10 +58,9 @@ def test_the_images_of_a_region_are_found_by_name_version_and_architecture():
     assert [one.id for one in machine_images(Image, cluster(*images), "there")] == ["elsewhere"]
 
 
-def test_an_image_without_regions_is_for_all_of_them_and_an_empty_list_for_none():
+def test_an_image_without_regions_is_for_all_of_them():
     everywhere = {"version": "1", "id": "global", "architecture": "arm64"}
-    nowhere = {"version": "2", "id": "no", "regions": []}
-    images = [{"name": "linux", "versions": [everywhere, nowhere]}]
+    images = [{"name": "linux", "versions": [everywhere]}]
     assert machine_images(Image, cluster(*images), "here") == [
         Image(name="linux", version="1", architecture="arm64", id="global")
     ]
@@ -115,16 +114,24 @@ PROBLEMS = {
         r"spec.pools\[0\].machineImage: expected an image, got none; set it in the Shoot",
     ),
     "an entry without the provider's field": (
-        (worker(), listed("1", {"name": "here"})),
+        (worker(("1", {})), listed("1", {"name": "here"})),
+        r"spec.pools\[0\].machineImage: linux 1 amd64 in here is neither",
+    ),
+    "an entry with a wrong type in the provider's field": (
+        (worker(("1", {})), listed("1", by_region(5))),
         r"Cluster c: spec.cloudProfile.spec.providerConfig.machineImages: .*id.*; correct it",
     ),
     "an entry that is no object": (
         (worker(), "linux"),
         r"Cluster c: spec.cloudProfile.spec.providerConfig.machineImages: expected an object",
     ),
+    "an image of the status without the provider's field": (
+        (worker(("1", {}), kept={"machineImages": [NO_ID]}),),
+        r"spec.pools\[0\].machineImage: linux 1 amd64 in here is neither",
+    ),
     "a status that is no list of images": (
-        (worker(kept={"machineImages": [NO_ID]}),),
-        r"Worker ns/worker: status.providerStatus.machineImages: .*id.*; correct it",
+        (worker(kept={"machineImages": ["linux"]}),),
+        r"Worker ns/worker: status.providerStatus.machineImages: .*object.*; correct it",
     ),
 }
 
