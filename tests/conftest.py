@@ -89,6 +89,12 @@ def pytest_testnodedown(node: Any, error: object) -> None:
         print(f"\n{node.gateway.id} ended with status {node.gateway._io.popen.wait(60)}")
 
 
+@pytest.fixture
+def small_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RSA keys of 2048 bits for authorities: one of the real size takes up to a second."""
+    monkeypatch.setattr("generic.kube.certificates.AUTHORITY_BITS", 2048)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def nothing_goes_on() -> Iterator[None]:
     """What a test starts ends with it. Watches of clusters that had ended once sent three quarters

@@ -1,9 +1,11 @@
-"""Certificates with EC keys (P-256), and RSA keys, on `cryptography`.
+"""Certificates with EC keys (P-256) or RSA keys, on `cryptography`.
 
 Not here: Kubernetes objects and rotation.
 """
 
+import base64
 import ipaddress
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from actuator.errors import ConfigurationError
 
 try:
     from cryptography import x509 as x509  # noqa: PLC0414 - exported
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -23,6 +26,11 @@ except ImportError as error:
     ) from error
 
 CLIENT_AUTH, SERVER_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+_PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----(.+?)-----END", re.DOTALL)
+AUTHORITY_BITS = 3072
+"""The bits of an authority's RSA key, as in Gardener's secrets manager."""
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 SKEW = timedelta(hours=1)
 """Certificates are valid that long before they are issued, for clocks that are late."""
 
@@ -40,17 +48,47 @@ class KeyPair:
         save_private(key, self.key)
 
 
-def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
-    """Return a new self-signed certificate authority."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def new_authority(
+    common_name: str, now: datetime, lifetime: timedelta, *, with_rsa: bool = False
+) -> KeyPair:
+    """Return a new self-signed certificate authority; its key is EC, or RSA with 3072 bits."""
+    key = rsa.generate_private_key(65537, AUTHORITY_BITS) if with_rsa else _new_key()
     subject = _subject(common_name, ())
     builder = (
-        _builder(subject, subject, key.public_key(), now, lifetime)
+        _builder(subject, subject, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
     return KeyPair(_pem(builder.sign(key, hashes.SHA256())), _private_pem(key))
+
+
+def read_authority(authority: KeyPair) -> tuple[x509.Certificate, PrivateKey]:
+    """Return its first certificate, and the key. Raises ValueError if they are not a pair."""
+    issuer, key = x509.load_pem_x509_certificate(authority.certificate), read_key(authority.key)
+    if issuer.public_key() != key.public_key():
+        raise ValueError("the private key does not belong to the certificate")
+    return issuer, key
+
+
+def read_key(pem: bytes) -> PrivateKey:
+    """Return an RSA or EC key in the format PKCS #1, PKCS #8 or SEC 1. Raises ValueError.
+
+    The first line of the PEM block does not tell the format: Gardener's Go library writes PKCS #8
+    as "RSA PRIVATE KEY" (`pkg/utils`, `EncodePrivateKeyInPKCS8`).
+    """
+    block = _PRIVATE_KEY.search(pem)
+    if block is None:
+        raise ValueError("there is no private key in PEM format")
+    try:
+        key = serialization.load_der_private_key(base64.b64decode(block[1]), password=None)
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError(
+            "the private key is encrypted, damaged, or of an unknown format"
+        ) from error
+    if isinstance(key, PrivateKey):
+        return key
+    raise ValueError("the private key is neither RSA nor EC")
 
 
 def issue(
@@ -63,19 +101,19 @@ def issue(
     organizations: Sequence[str] = (),
     names: Sequence[x509.GeneralName] = (),
 ) -> KeyPair:
-    """Return a certificate with a new key, valid no longer than its authority."""
-    issuer = x509.load_pem_x509_certificate(authority.certificate)
-    issuer_key = serialization.load_pem_private_key(authority.key, password=None)
-    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey), "EC or RSA"
-    key = ec.generate_private_key(ec.SECP256R1())
+    """Return a certificate with a new key, valid no longer than its authority.
+
+    Raises ValueError if the authority cannot be read.
+    """
+    issuer, issuer_key = read_authority(authority)
+    key = _new_key()
     lifetime = min(lifetime, issuer.not_valid_after_utc - now)
-    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
     subject = _subject(common_name, organizations)
     builder = (
-        _builder(subject, issuer.subject, key.public_key(), now, lifetime)
+        _builder(subject, issuer.subject, key, now, lifetime)
         .add_extension(_key_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        .add_extension(identifier, critical=False)
+        .add_extension(_identifier(issuer), critical=False)
     )
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -134,7 +172,7 @@ def general_name(host: str) -> x509.GeneralName:
 
 def new_private_key() -> bytes:
     """Return a new private key, PEM."""
-    return _private_pem(ec.generate_private_key(ec.SECP256R1()))
+    return _private_pem(_new_key())
 
 
 def new_rsa_key(bits: int) -> tuple[bytes, bytes]:
@@ -152,6 +190,22 @@ def save_private(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """Return the issuer's own identifier, because OpenSSL refuses another one.
+
+    Go 1.25 and later compute it from SHA-256, others from SHA-1.
+    """
+    try:
+        own = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        own = x509.SubjectKeyIdentifier.from_public_key(issuer.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+
+
 def _subject(common_name: str, organizations: Sequence[str]) -> x509.Name:
     names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
     return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
@@ -160,7 +214,7 @@ def _subject(common_name: str, organizations: Sequence[str]) -> x509.Name:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
+    key: PrivateKey,
     now: datetime,
     lifetime: timedelta,
 ) -> x509.CertificateBuilder:
@@ -169,7 +223,7 @@ def _builder(
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
-        .public_key(key)
+        .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - SKEW)
         .not_valid_after(now + lifetime)
@@ -195,7 +249,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+def _private_pem(key: PrivateKey) -> bytes:
     """Return the key unencrypted, in the format that the API server reads."""
     return key.private_bytes(
         serialization.Encoding.PEM,

@@ -88,7 +88,8 @@ LIBRARY = {
     "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects update "
     "wait_until_healthy",
     "manifests": "manifest manifest_of",
-    "secrets": "Authority BasicAuth Certificate Config Issued Rotation RsaKey "
+    "references": "make_unique with_references",
+    "secrets": "PERMISSIONS Authority BasicAuth Certificate Config Issued Rotation RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",
     "worker": "AMD64 GenericWorker MachineGroup ProviderImage autoscaler_annotations hash_of "

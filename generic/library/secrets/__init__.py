@@ -29,9 +29,10 @@ from generic.library.secrets.config import (
     rotation_of,
 )
 from generic.library.secrets.kept import Issued
-from generic.library.secrets.manager import SecretsManager
+from generic.library.secrets.manager import PERMISSIONS, SecretsManager
 
 __all__ = [
+    "PERMISSIONS",
     "Authority",
     "BasicAuth",
     "Certificate",

@@ -35,6 +35,7 @@ from generic.kube.certificates import (
 _YEAR = timedelta(days=365)
 _CHARACTERS = string.ascii_letters + string.digits
 CHECKSUM_DIGITS = 8
+_LENGTH, _BITS = 16, 2048
 
 
 class Usage(StrEnum):
@@ -84,14 +85,18 @@ class Rotated(ABC):
 
 @attrs.frozen(kw_only=True)
 class Authority(Rotated):
-    """A certificate authority: signs certificates. Its default common name is its Secret's name."""
+    """A certificate authority: signs certificates. Its default common name is its Secret's name.
+
+    Its key is RSA, since Gardener's Go library reads no other from such a Secret.
+    """
 
     common_name: str = ""
     validity: timedelta = 10 * _YEAR
 
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
         """See Rotated."""
-        pair = new_authority(self.common_name or secret_name, now, self.validity)
+        name = self.common_name or secret_name[-64:]  # the limit of X.509; the end is unique
+        pair = new_authority(name, now, self.validity, with_rsa=True)
         return {"ca.crt": pair.certificate, "ca.key": pair.key}
 
 
@@ -215,6 +220,28 @@ def checksum_of(config: Config, *more: str) -> str:
     data = attrs.asdict(config, filter=lambda field, _value: field.name != "rotation")
     text = json.dumps([data, *more], sort_keys=True, default=timedelta.total_seconds)
     return hashlib.sha256(text.encode()).hexdigest()[:CHECKSUM_DIGITS]
+
+
+def check(configs: Sequence[Config]) -> None:
+    """Raise ConfigurationError for configs that cannot work."""
+    names = [config.name for config in configs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigurationError(f"secret names are not unique: {', '.join(twice)}; rename one")
+    authorities = {config.name for config in configs if isinstance(config, Authority)}
+    for config in configs:
+        if isinstance(config, Certificate) and config.authority not in authorities:
+            raise ConfigurationError(
+                f"certificate {config.name}: authority {config.authority!r} not found; "
+                "pass its Authority in the same list"
+            )
+        if isinstance(config, BasicAuth) and (":" in config.username or config.length < _LENGTH):
+            raise ConfigurationError(
+                f"basic auth {config.name}: use a username without ':', "
+                f"and a length of at least {_LENGTH}"
+            )
+        if isinstance(config, RsaKey) and config.bits < _BITS:
+            raise ConfigurationError(f"RSA key {config.name}: use at least {_BITS} bits")
 
 
 def _random(length: int) -> str:

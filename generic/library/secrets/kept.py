@@ -27,8 +27,19 @@ _PERSIST = ("persist", "true")
 "Secrets Management", "Migrate Secrets")."""
 
 _AUTHORITY, _CERTIFICATE, _RSA = ("ca.crt", "ca.key"), ("tls.crt", "tls.key"), "id_rsa"
-_COMPLETE = (_AUTHORITY, _CERTIFICATE, ("username", "password"), (_RSA,), ("static_tokens.csv",))
-"""The data keys by which a Secret is recognized. Bundles of Gardener's library have others."""
+_BUNDLES = ("bundle.crt", "bundle.key")
+BUNDLE = "-bundle"
+"""What a bundle's name has behind the name of its credential."""
+
+_COMPLETE = (
+    _AUTHORITY,
+    _CERTIFICATE,
+    ("username", "password"),
+    (_RSA,),
+    ("static_tokens.csv",),
+    *((key,) for key in _BUNDLES),
+)
+"""The data keys by which a Secret is recognized."""
 
 
 @attrs.frozen(kw_only=True)
@@ -58,13 +69,13 @@ class Kept:
     def bundled(self) -> Mapping[str, bytes]:
         """The part for a bundle: an authority's certificate, a key that is not for SSH."""
         if _AUTHORITY[0] in self.data:
-            return {"bundle.crt": self.data[_AUTHORITY[0]]}
+            return {_BUNDLES[0]: self.data[_AUTHORITY[0]]}
         if _RSA in self.data and f"{_RSA}.pub" not in self.data:
-            return {"bundle.key": self.data[_RSA]}
+            return {_BUNDLES[1]: self.data[_RSA]}
         return {}
 
     def manifest(self, namespace: str, identity: str, *, persist: bool) -> Raw:
-        """The Secret; certificates never persist, since their authorities do."""
+        """The Secret; certificates and bundles never persist, since their authorities do."""
         labels = {
             _NAME: self.name,
             MANAGED_BY[0]: MANAGED_BY[1],
@@ -75,7 +86,10 @@ class Kept:
         }
         if self.valid_until is not None:
             labels[_VALID] = _stamp(self.valid_until)
-        if persist and not self._is_certificate:
+        is_bundle = any(key in self.data for key in _BUNDLES)
+        if is_bundle:
+            labels["bundle-for"] = self.name.removesuffix(BUNDLE)
+        elif persist and not self._is_certificate:
             labels |= dict([_PERSIST])
         data = {name: Base64.encode_bytes(value) for name, value in self.data.items()}
         type = "kubernetes.io/tls" if self._is_certificate else "Opaque"
@@ -99,6 +113,8 @@ class Issued(Mapping[str, bytes]):
     trusted: Sequence[Kept]
     """The credentials in the bundle: the current and the old one, or those of the certificate's
     authority."""
+    bundle_secret_name: str = ""
+    """The name of the Secret with the bundle alone, for components that only verify; "" if none."""
 
     @property
     def secret_name(self) -> str:

@@ -14,34 +14,34 @@ certificate from the new one, and the bundle has both. Completing removes the ol
 that was renewed because of its age is kept for another 24 hours.
 
 Take-over: a credential that Gardener's own secrets manager created for the same identity is used
-until the next rotation, so that no client loses trust. Certificates are issued anew.
+until the next rotation, so that no client loses trust. Certificates are issued anew. Without a
+rotation, the one that the newest Secret was created for counts, as in Gardener's secrets manager.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import SECRETS, Client, Clock
-from generic.kube.certificates import SKEW, x509
+from generic.kube.certificates import SKEW, read_authority, x509
 from generic.kube.clock import eventual_now, trusted_now
 from generic.library.secrets.config import (
-    Authority,
-    BasicAuth,
+    CHECKSUM_DIGITS,
     Certificate,
     Config,
     Rotated,
-    RsaKey,
     Usage,
+    check,
     checksum_of,
 )
-from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Issued, Kept, read
+from generic.library.secrets.kept import BUNDLE, IDENTITY, MANAGED_BY, Issued, Kept, read
 
 _LEFT = timedelta(days=10)
 _OVERLAP = timedelta(hours=24)
 _OVER = 0.8
 _CHANGED = 1.0
-_LENGTH, _BITS = 16, 2048
 
 PERMISSIONS = (SECRETS.permission("get", "list", "create", "delete"),)
 """The permissions of a SecretsManager."""
@@ -73,22 +73,23 @@ class SecretsManager:
         authority in `configs`; RequeueAfter if another process created the same Secret meanwhile.
         """
         wanted = list(configs)
-        _check(wanted)
+        check(wanted)
         kept = self._kept()
         rotated = {
             config.name: self._rotated(config, kept)
             for config in wanted
             if not isinstance(config, Certificate)
         }
+        bundles = {name: self._bundle(name, trusted, kept) for name, trusted in rotated.items()}
         issued: dict[str, Issued] = {}
         for config in wanted:
             if isinstance(config, Certificate):
-                trusted = rotated[config.authority]
+                trusted, bundle = rotated[config.authority], bundles[config.authority]
                 current = self._certificate(config, _signer(config, trusted), kept)
             else:
-                trusted = rotated[config.name]
+                trusted, bundle = rotated[config.name], bundles[config.name]
                 current = trusted[0]
-            issued[config.name] = Issued(kept=current, trusted=trusted)
+            issued[config.name] = Issued(kept=current, trusted=trusted, bundle_secret_name=bundle)
         return issued
 
     def cleanup(self) -> None:
@@ -112,11 +113,15 @@ class SecretsManager:
         """Return the current credential, followed by the former one while it is accepted."""
         rotation, checksum = config.rotation, checksum_of(config)
         mine = [k for k in kept if k.name == config.name]
+        stamp = rotation.stamp or next((k.rotated for k in mine), "")
         fits = [k for k in mine if k.checksum == checksum or k.made_by_gardener]
-        current = self._usable([k for k in fits if k.rotated == rotation.stamp])
+        current = self._usable([k for k in fits if k.rotated == stamp])
         if current is None:
-            name = self._new_name(config, rotation.stamp)
-            current = self._create(config, name, checksum, config.generate(name, self._clock.now()))
+            name = self._new_name(config, stamp)
+            data = config.generate(name, self._clock.now())
+            current = self._create(
+                config.name, name, checksum, data, rotated=stamp, validity=config.validity
+            )
         others = [
             k
             for k in mine
@@ -149,11 +154,35 @@ class SecretsManager:
         current = self._usable(fits)
         if current is None:
             name = self._new_name(config, authority.secret_name)
+            self._check_authority(authority)
             pair = config.sign(authority.pair, self._clock.now())
             data = {"tls.crt": pair.certificate, "tls.key": pair.key}
-            current = self._create(config, name, checksum, data)
+            current = self._create(config.name, name, checksum, data)
         self._wanted.add(current.secret_name)
         return current
+
+    def _check_authority(self, authority: Kept) -> None:
+        try:
+            read_authority(authority.pair)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"Secret {self._namespace}/{authority.secret_name}: cannot sign with ca.crt and "
+                f"ca.key: {error}; rotate the authority, or delete the Secret to replace it"
+            ) from error
+
+    def _bundle(self, name: str, trusted: Sequence[Kept], kept: Sequence[Kept]) -> str:
+        """Return the name of the Secret with the bundle of these credentials, or ""."""
+        data = dict.fromkeys(trusted[0].bundled, Issued(kept=trusted[0], trusted=trusted).bundle)
+        if not data:
+            return ""
+        name += BUNDLE
+        found = next((k for k in kept if (k.name, k.data) == (name, data)), None)
+        if found is None:
+            of_manager = self._identity.encode() + b"".join(data.values())
+            checksum = hashlib.sha256(of_manager).hexdigest()[:CHECKSUM_DIGITS]
+            found = self._create(name, f"{name}-{checksum}", checksum, data)
+        self._wanted.add(found.secret_name)
+        return found.secret_name
 
     def _new_name(self, config: Config, made_for: str) -> str:
         """Return a name that differs at each time: no Secret name is reused for another key."""
@@ -161,16 +190,23 @@ class SecretsManager:
         return f"{config.name}-{checksum_of(config, self._identity, made_for, moment)}"
 
     def _create(
-        self, config: Config, secret_name: str, checksum: str, data: Mapping[str, bytes]
+        self,
+        name: str,
+        secret_name: str,
+        checksum: str,
+        data: Mapping[str, bytes],
+        *,
+        rotated: str = "",
+        validity: timedelta | None = None,
     ) -> Kept:
         now, certificate = self._clock.now(), data.get("ca.crt") or data.get("tls.crt")
-        end = now + config.validity if config.validity else None
+        end = now + validity if validity else None
         if certificate:  # it ends with its authority
             end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
         made = Kept(
-            name=config.name,
+            name=name,
             checksum=checksum,
-            rotated="" if isinstance(config, Certificate) else config.rotation.stamp,
+            rotated=rotated,
             issued=now,
             valid_until=end,
             data=data,
@@ -200,24 +236,3 @@ def _is_old(kept: Kept, now: datetime) -> bool:
 def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
     """Return the former authority for servers, if any: their clients may not know the new one."""
     return trusted[:2][-1] if config.usage is not Usage.CLIENT else trusted[0]
-
-
-def _check(configs: Sequence[Config]) -> None:
-    names = [config.name for config in configs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ConfigurationError(f"secret names are not unique: {', '.join(twice)}; rename one")
-    authorities = {config.name for config in configs if isinstance(config, Authority)}
-    for config in configs:
-        if isinstance(config, Certificate) and config.authority not in authorities:
-            raise ConfigurationError(
-                f"certificate {config.name}: authority {config.authority!r} not found; "
-                "pass its Authority in the same list"
-            )
-        if isinstance(config, BasicAuth) and (":" in config.username or config.length < _LENGTH):
-            raise ConfigurationError(
-                f"basic auth {config.name}: use a username without ':', "
-                f"and a length of at least {_LENGTH}"
-            )
-        if isinstance(config, RsaKey) and config.bits < _BITS:
-            raise ConfigurationError(f"RSA key {config.name}: use at least {_BITS} bits")

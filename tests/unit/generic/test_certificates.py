@@ -14,6 +14,8 @@ from generic.kube.certificates import KeyPair
 from generic.library.secrets import Authority, Certificate, Rotation, Usage, rotation_of
 from generic.library.secrets.config import checksum_of
 
+pytestmark = pytest.mark.usefixtures("small_authorities")
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CA = Authority(name="ca-provider")
 SERVER = Certificate(
@@ -114,6 +116,13 @@ def test_a_certificate_is_not_valid_longer_than_its_authority():
     authority = new_authority(Authority(name="ca", validity=timedelta(days=5)), "ca", NOW)
     loaded = x509.load_pem_x509_certificate(SERVER.sign(authority, NOW).certificate)
     assert loaded.not_valid_after_utc == NOW + timedelta(days=5)
+
+
+def test_an_authority_with_a_long_name_is_named_after_the_end_of_its_secrets_name():
+    """X.509 allows 64 characters; a Secret's name has up to 253, and is unique at its end."""
+    pair = new_authority(Authority(name="ca"), f"{'a' * 80}-0a1b2c3d", NOW)
+    subject = x509.load_pem_x509_certificate(pair.certificate).subject.rfc4514_string()
+    assert subject == f"CN={'a' * 55}-0a1b2c3d"
 
 
 def test_an_address_that_is_none_is_named():

@@ -20,6 +20,8 @@ from generic.kube.clock import WatchedClock, eventual_now, trusted_now
 from generic.library.secrets import Authority, BasicAuth, Certificate, Rotation, SecretsManager
 from generic.library.secrets import manager as subject
 
+pytestmark = pytest.mark.usefixtures("small_authorities")
+
 DAY, HOUR = 86400.0, 3600.0
 VALIDITY = timedelta(days=10)
 USER = BasicAuth(name="user", validity=VALIDITY)

@@ -1,0 +1,89 @@
+"""Unique ConfigMaps and Secrets, and the annotations that tell which ones a workload uses.
+
+gardener-resource-manager deletes an immutable ConfigMap or Secret that no workload refers to any
+more (Gardener documentation, "gardener-resource-manager", "Garbage Collector For Immutable
+ConfigMaps/Secrets"). Names and annotations are those of Gardener's Go library (`MakeUnique`,
+`InjectAnnotations`), so that a take-over restarts no pod.
+"""
+
+import copy
+import hashlib
+from collections.abc import Iterator
+
+from actuator.errors import ConfigurationError
+from actuator.meta import Base64, Raw, value_at
+from generic.library.managedresources.kind import GARBAGE_COLLECTABLE
+
+__all__ = ["make_unique", "with_references"]
+
+_PREFIX = "reference.resources.gardener.cloud/"
+_DIGITS = 8
+
+
+def make_unique(manifest: Raw) -> Raw:
+    """Return the ConfigMap or Secret immutable, with a hash of its values at the end of its name.
+
+    The hash is Gardener's: keys that change while the values stay need another name. Raises
+    ConfigurationError for another kind.
+    """
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    if kind not in ("ConfigMap", "Secret"):
+        raise ConfigurationError(f"{kind} {name}: only a ConfigMap or Secret can be unique")
+    text, encoded = ("data", "binaryData") if kind == "ConfigMap" else ("stringData", "data")
+    content = {key: value.encode() for key, value in (manifest.get(text) or {}).items()}
+    for key, value in (manifest.get(encoded) or {}).items():
+        content[key] = Base64(value).decode_bytes()
+    digest = _hash("".join(hashlib.sha256(content[key]).hexdigest() for key in sorted(content)))
+    unique = copy.deepcopy(manifest)
+    unique["immutable"] = True
+    unique["metadata"]["name"] = f"{name.removesuffix('-')}-{digest}"
+    labels = unique["metadata"].get("labels") or {}
+    unique["metadata"]["labels"] = {**labels, GARBAGE_COLLECTABLE: "true"}
+    return unique
+
+
+def with_references(manifest: Raw) -> Raw:
+    """Return the workload with an annotation for each ConfigMap and Secret that its pods use.
+
+    It and its templates get them, in place of former ones. For pods, all kinds with a template of
+    pods, and ManagedResources.
+    """
+    annotated = copy.deepcopy(manifest)
+    parts = [annotated]
+    while inner := _template(parts[-1]):
+        parts.append(inner)
+    used = _used(parts[-1].get("spec") or {})
+    references = {f"{_PREFIX}{kind}-{_hash(name)}": name for kind, name in used if name}
+    for part in parts:
+        meta = part["metadata"] = part.get("metadata") or {}
+        given = (meta.get("annotations") or {}).items()
+        others = {key: value for key, value in given if not key.startswith(_PREFIX)}
+        meta["annotations"] = {**others, **references}
+    return annotated
+
+
+def _template(part: Raw) -> Raw | None:
+    found = value_at(part, "spec", "jobTemplate") or value_at(part, "spec", "template")
+    return found if isinstance(found, dict) else None
+
+
+def _used(spec: Raw) -> Iterator[tuple[str, str | None]]:
+    """Return kind and name of each object that a pod, or a ManagedResource, uses."""
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        for one in container.get("envFrom") or ():
+            yield "secret", value_at(one, "secretRef", "name")
+            yield "configmap", value_at(one, "configMapRef", "name")
+        for one in container.get("env") or ():
+            yield "secret", value_at(one, "valueFrom", "secretKeyRef", "name")
+            yield "configmap", value_at(one, "valueFrom", "configMapKeyRef", "name")
+    for volume in spec.get("volumes") or ():
+        yield "secret", value_at(volume, "secret", "secretName")
+        for one in (volume, *(value_at(volume, "projected", "sources") or ())):
+            yield "secret", value_at(one, "secret", "name")
+            yield "configmap", value_at(one, "configMap", "name")
+    for one in (*(spec.get("imagePullSecrets") or ()), *(spec.get("secretRefs") or ())):
+        yield "secret", one.get("name")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
