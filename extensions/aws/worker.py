@@ -29,6 +29,9 @@ from generic.library.worker import (
 _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 """The label that tells the CSI driver the zone of a node's disks."""
 
+_CLASS_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
+"""Label of machine classes, as of Gardener's extension for AWS."""
+
 _TECHNICAL_ID = "technicalID"
 """Field of providerStatus, set if the technical ID differs from the Worker's namespace."""
 
@@ -90,4 +93,5 @@ def _groups(
             secret_data=data,
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},
+            class_labels={_CLASS_ZONE_LABEL: zone},
         )

@@ -35,6 +35,8 @@ PURPOSE = ("gardener.cloud/purpose", "machineclass")
 
 WORKER = "worker.gardener.cloud/name"
 POOL = "worker.gardener.cloud/pool"
+_LABEL_VALUE = re.compile(r"[a-zA-Z0-9]([-_.a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
+_OS_NAME, _OS_VERSION = "operatingSystemName", "operatingSystemVersion"
 _READY_SECONDS = 500
 """As in Gardener's extension library."""
 
@@ -45,7 +47,7 @@ class MachineGroup:
 
     `name` is the deployment's, `class_name` the class's and the Secret's: a new one replaces or
     updates the machines. `autoscaler_annotations` go to the deployment; an empty value removes
-    the annotation. `secret_data` never shows in a repr.
+    the annotation. `class_labels` are those of the class. `secret_data` never shows in a repr.
     """
 
     name: str
@@ -63,6 +65,7 @@ class MachineGroup:
     annotations: Mapping[str, str] = attrs.field(factory=dict)
     taints: Sequence[Taint] = ()
     node_template: Raw | None = None
+    class_labels: Mapping[str, str] = attrs.field(factory=dict)
     autoscaler_annotations: Mapping[str, str] = attrs.field(factory=dict)
     auto_preserve_failed_machine_max: int | None = None
 
@@ -81,7 +84,9 @@ class MachineGroup:
             credentials_secret_ref=self.credentials,
             node_template=self.node_template,
         )
-        return encode(parts) | manifest_of(machines.MachineClass, self.class_name, namespace)
+        labels = {**_image_labels(self.pool), **self.class_labels}
+        where = self.class_name, namespace, labels
+        return encode(parts) | manifest_of(machines.MachineClass, *where)
 
     def deployment_spec(self, worker: str, replicas: int) -> machines.MachineDeploymentSpec:
         """Return the spec of the machine deployment; `worker` is the Worker's name."""
@@ -138,6 +143,18 @@ class MachineGroup:
         }
 
 
+def _image_labels(pool: WorkerPool) -> dict[str, str]:
+    """Return the labels that Gardener's providers put on machine classes.
+
+    machine-controller-manager issue 880: they tell which image a machine has. What is no value of a
+    label is left out.
+    """
+    image, labels = pool.machine_image, dict([PURPOSE])
+    if image is not None:
+        labels |= {_OS_NAME: image.name, _OS_VERSION: image.version.replace("+", "_")}
+    return {key: value for key, value in labels.items() if _LABEL_VALUE.fullmatch(value)}
+
+
 def technical_id_of(cluster: Cluster) -> str:
     """Return the shoot's technical ID, the prefix of all names of machine objects.
 
@@ -163,6 +180,8 @@ class Provided(TypedDict):
     credentials: NotRequired[SecretReference | None]
     labels: NotRequired[Mapping[str, str]]
     """Added to the pool's own labels of nodes."""
+    class_labels: NotRequired[Mapping[str, str]]
+    """Added to the labels of the machine class."""
 
 
 def in_zone(

@@ -38,31 +38,49 @@ class DeploymentState(KeepsUnknownFields):
 
 @attrs.frozen(kw_only=True)
 class _MachineState(KeepsUnknownFields):
-    machine_deployments: dict[str, DeploymentState] = attrs.field(factory=dict)
+    machine_deployments: dict[str, Raw | None] | None = None
 
 
 def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentState]:
     """Return the state of each machine deployment, by name.
 
-    Raises ConfigurationError for an unreadable state. Also for a missing one if there are pools and
-    no hibernation: continuing would replace all machines (gardener, Worker's actuator_restore.go).
+    Raises ConfigurationError for an unreadable state. Also for one without machine sets, if there
+    are pools and no hibernation: continuing would replace all machines, as Gardener's library does
+    (worker/genericactuator, actuator_restore.go). Only `{}` requests that.
     """
-    where = f"Worker {worker.key}: status.state"
-    if worker.status.state is None and worker.spec.pools and not cluster.hibernation_enabled:
+    where, state = f"Worker {worker.key}: status.state", worker.status.state
+    try:
+        found = _read(state or {})
+    except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
+        raise ConfigurationError(
+            f"{where}: cannot read the machine state that gardenlet wrote: {error}"
+        ) from error
+    has_machines = state == {} or any(one.machine_sets for one in found.values())
+    if not has_machines and worker.spec.pools and not cluster.hibernation_enabled:
         raise ConfigurationError(
             f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
             "it from the ShootState, so check the ShootState; if the shoot had no machines before "
             "the migration, or to replace all of them, set status.state to {}"
         )
-    try:
-        state = worker.status.state or {}
-        if isinstance(packed := state.get("state"), str):
-            return decode_json(_MachineState, _decompressed(packed)).machine_deployments
-        return decode(_MachineState, state).machine_deployments
-    except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
-        raise ConfigurationError(
-            f"{where}: cannot read the machine state that gardenlet wrote: {error}"
-        ) from error
+    return found
+
+
+def _read(state: Raw) -> Mapping[str, DeploymentState]:
+    """Return the state, plain or compressed. As in Go, null and nothing are the same everywhere.
+
+    gardenlet compresses a `null` for a seed without machine kinds (`MarshalMachineState`).
+    """
+    packed = state.get("state")
+    if isinstance(packed, str):
+        text = _decompressed(packed) if packed else b""
+        whole = decode_json(_MachineState, text if text not in (b"", b"null") else b"{}")
+    else:
+        whole = decode(_MachineState, state)
+    return {
+        name: decode(DeploymentState, {key: part for key, part in one.items() if part is not None})
+        for name, one in (whole.machine_deployments or {}).items()
+        if one is not None
+    }
 
 
 def with_state(

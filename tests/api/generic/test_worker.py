@@ -241,6 +241,8 @@ def test_pools_become_machines_and_the_worker_succeeds(workers, admin, start, co
     assert names(admin, MACHINE_DEPLOYMENTS, namespace) == deployments
     assert len(admin.list(MACHINES, namespace)) == 3
     assert class_secrets(admin, namespace) == names(admin, MACHINE_CLASSES, namespace)
+    purpose = "gardener.cloud/purpose=machineclass"
+    assert len(admin.list(MACHINE_CLASSES, namespace, label_selector=purpose)) == 2
     status = workers.status()
     assert [d["name"] for d in status["machineDeployments"]] == deployments
     assert [d["minimum"] for d in status["machineDeployments"]] == [2, 1]
@@ -830,6 +832,17 @@ def test_a_restoration_without_state_fails_and_makes_no_machine(
 def hash_in(workers, namespace):
     worker = decode(Worker, manifest(namespace, pool()))
     return pool_hash(worker, worker.spec.pools[0], Cluster())
+
+
+def test_a_state_of_gardenlet_without_machines_makes_no_machine(
+    workers, admin, start, controller, namespace
+):
+    """gardenlet compresses a null if the former seed has no machine kinds."""
+    packed = base64.b64encode(gzip.compress(b"null")).decode()
+    restore(workers, start, {"state": packed}, pool(minimum=1, maximum=5))
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert f"Worker {namespace}/worker: status.state: expected the state" in error["description"]
+    assert admin.list(MACHINE_DEPLOYMENTS, namespace) == []
 
 
 def test_a_state_that_is_none_is_named(workers, start, controller, namespace):

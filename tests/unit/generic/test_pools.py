@@ -33,6 +33,34 @@ def worker_with(given):
     return decode(Worker, {"metadata": meta, "spec": {"pools": [{"name": "first"}, given]}})
 
 
+PURPOSE = {"gardener.cloud/purpose": "machineclass"}
+CLASS_LABELS = [
+    (None, PURPOSE),
+    (
+        {"name": "gardenlinux", "version": "934.8.0+a.b"},
+        {
+            **PURPOSE,
+            "operatingSystemName": "gardenlinux",
+            "operatingSystemVersion": "934.8.0_a.b",
+        },
+    ),
+    ({"name": "x" * 64, "version": "1"}, {**PURPOSE, "operatingSystemVersion": "1"}),
+    ({"name": "os", "version": "1-"}, {**PURPOSE, "operatingSystemName": "os"}),
+    ({"name": "", "version": ""}, PURPOSE),
+]
+
+
+@pytest.mark.parametrize(("image", "labels"), CLASS_LABELS)
+def test_a_machine_class_has_the_labels_of_gardeners_providers(image, labels):
+    """gardener-extension-provider-openstack, pkg/controller/worker/machines.go."""
+    cluster = decode(Cluster, {"spec": {"shoot": {"status": {"technicalID": "t"}}}})
+    worker = worker_with({"name": "p", "zones": ["a"], "machineImage": image})
+    given = {"provider": "x", "provider_spec": {}, "secret_data": {}}
+    own = {"failure-domain.beta.kubernetes.io/zone": "a"}
+    group = in_zone(worker, worker.spec.pools[1], cluster, 0, hash="h", **given, class_labels=own)
+    assert group.machine_class("ns")["metadata"]["labels"] == {**labels, **own}
+
+
 def hash_of_pool(given, shoot=None, **more):
     """The hash of the second pool of a Worker."""
     worker = worker_with(given)
