@@ -14,11 +14,11 @@ from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import BackupEntry
 from extensions.aws.account import OnAws
 from extensions.aws.bucket import Bucket, objects_under
-from generic.library.backupentry import GenericBackupEntry
+from generic.library.backupentry import GenericBackupEntry, folder_of
 
 
 class AwsBackupEntry(OnAws, GenericBackupEntry):
-    """The objects under `<name>/` in the bucket."""
+    """The objects in the entry's folder in the bucket."""
 
     def validate(self, ctx: Context, obj: BackupEntry, cluster: Cluster) -> Iterator[FieldProblem]:
         """Require that there is no providerConfig."""
@@ -43,4 +43,4 @@ class AwsBackupEntry(OnAws, GenericBackupEntry):
 
 def _prefix(obj: BackupEntry) -> str:
     """Return the prefix with its slash: "a--1/" does not match "a--10/"."""
-    return f"{obj.metadata.name}/"
+    return f"{folder_of(obj)}/"

@@ -25,7 +25,7 @@ from generic.kube.workload_identity import CONFIG, PREFIX, PURPOSE, TOKEN, is_wo
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
-__all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
+__all__ = ["CREATED_BY", "GenericBackupEntry", "folder_of", "technical_id_and_uid"]
 
 CREATED_BY = "backup.gardener.cloud/created-by"
 _SOURCE = "source-"
@@ -36,6 +36,7 @@ _IDENTITY_LABELS = (PURPOSE[0], f"{PREFIX}/provider")
 _IDENTITY_ANNOTATIONS = tuple(
     f"{PREFIX}/{part}" for part in ("name", "namespace", "context-object")
 )
+_RENEW = f"{PREFIX}/token-renew-timestamp"
 _LOOK_AGAIN = 1.0
 
 SecretData = Mapping[str, bytes]
@@ -55,6 +56,15 @@ def technical_id_and_uid(name: str) -> tuple[str, str]:
     return technical_id, uid
 
 
+def folder_of(entry: BackupEntry) -> str:
+    """Return the folder of an entry's backups in its bucket, without a slash.
+
+    In a control plane migration, the entry `source-<name>` is for the same folder in the bucket of
+    the former seed (Gardener's extensions, `backupentry` actuators).
+    """
+    return entry.metadata.name.removeprefix(_SOURCE)
+
+
 class GenericBackupEntry(Actuator[BackupEntry]):
     """A BackupEntry of any provider: the author defines etcd's data and deletes backups."""
 
@@ -67,11 +77,17 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     def etcd_secret_data(
         self, ctx: Context, entry: BackupEntry, data: dict[str, bytes], /
     ) -> SecretData:
-        """Return the data of etcd's Secret, from the credentials in `data` and bucketName."""
+        """Return the data of etcd's Secret, from the credentials in `data` and bucketName.
+
+        Of a workload identity, `data` has only `config`: the token is requested for etcd's Secret.
+        """
 
     @abstractmethod
     def delete_entry(self, ctx: Context, entry: BackupEntry, /) -> None:
-        """Delete the backups of this entry. Backups that are already deleted count as success."""
+        """Delete the backups of this entry, in its folder (`folder_of`).
+
+        Backups that are already deleted count as success.
+        """
 
     def reconcile(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
         """Write etcd's credentials, unless the shoot's namespace is missing or being deleted."""
@@ -85,7 +101,11 @@ class GenericBackupEntry(Actuator[BackupEntry]):
             raise ConfigurationError(
                 f"BackupEntry {entry.key}: spec.secretRef: Secret not found; create it"
             )
-        data = {key: Base64(value).decode_bytes() for key, value in _data(given).items()}
+        data = {
+            key: Base64(value).decode_bytes()
+            for key, value in _data(given).items()
+            if key == CONFIG or not is_workload_identity(given)
+        }
         data[_BUCKET] = entry.spec.bucket_name.encode()
         wanted = dict(self.etcd_secret_data(ctx, entry, data))
         _write(ctx, entry, _manifest(entry, namespace, given, wanted))
@@ -148,12 +168,15 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
 
 
 def _changes(existing: Raw, wanted: Raw) -> list[Raw]:
-    """Return the patch from one Secret to the other; a requested token stays."""
+    """Return the patch from one Secret to the other; a requested token stays, with its time."""
     was, data = _data(existing), dict(wanted["data"])
-    if is_workload_identity(wanted) and TOKEN in was:
-        data[TOKEN] = was[TOKEN]
+    before, after = existing["metadata"], dict(wanted["metadata"])
+    if is_workload_identity(wanted):
+        data |= {TOKEN: was[TOKEN]} if TOKEN in was else {}
+        given = before.get("annotations") or {}
+        kept = {_RENEW: given[_RENEW]} if _RENEW in given else {}
+        after["annotations"] = {**after["annotations"], **kept}
     changes = [add("/data", data)] if was != data else []
-    before, after = existing["metadata"], wanted["metadata"]
     return changes + [
         add(f"/metadata/{part}", after[part])
         for part in ("labels", "annotations")

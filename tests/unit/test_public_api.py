@@ -75,7 +75,7 @@ COMPOSED = [
     "watches",
 ]
 LIBRARY = {
-    "backupentry": "CREATED_BY GenericBackupEntry technical_id_and_uid",
+    "backupentry": "CREATED_BY GenericBackupEntry folder_of technical_id_and_uid",
     "bastion": "Range ingress_problems ingress_ranges",
     "charts": "Chart find_helm helm_environment render said_of_chart",
     "controlplane": "GenericControlPlane Manifests Part Situation checksum_of",

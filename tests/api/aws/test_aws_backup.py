@@ -245,6 +245,20 @@ def test_a_deleted_entry_takes_its_own_backups_and_no_others(entries, call, s3, 
         assert keys(s3, namespace) == ["shoot--1--uid2/etcd-main/1"]
 
 
+def test_the_source_of_a_migration_takes_the_same_folder_of_its_own_bucket(
+    entries, call, s3, namespace
+):
+    """Gardener documentation, "Control Plane Migration": "make sure to manually clean up the source
+    backup directory" is for a deletion that was not possible."""
+    make_foreign(s3, namespace)
+    put(s3, namespace, "shoot--1--uid/etcd-main/1", "source-shoot--1--uid/other")
+    source = backup_entry(namespace, "source-shoot--1--uid")
+    (left,) = entries.external_resources(source)
+    assert left.id == f"{namespace}/shoot--1--uid/"
+    entries.delete(call, source, NO_CLUSTER)
+    assert keys(s3, namespace) == ["source-shoot--1--uid/other"]
+
+
 def test_etcd_gets_the_credentials_with_bucket_and_region(entries, call, shoot_key, namespace):
     entry = backup_entry(namespace, f"{namespace}--uid", bucketName="bucket")
     entries.reconcile(call, entry, NO_CLUSTER)

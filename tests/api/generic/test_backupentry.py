@@ -5,10 +5,16 @@ import base64
 import pytest
 from harness import eventually
 
+from actuator.codec import decode
 from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import Resource
 from actuator.v1alpha1 import BackupEntry
-from generic.library.backupentry import CREATED_BY, GenericBackupEntry, technical_id_and_uid
+from generic.library.backupentry import (
+    CREATED_BY,
+    GenericBackupEntry,
+    folder_of,
+    technical_id_and_uid,
+)
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -161,6 +167,26 @@ def test_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
     assert etcds(entry)["data"] == encoded(config="d", bucketName="bucket", token="requested")
 
 
+def test_the_time_of_a_requested_token_stays_and_other_credentials_are_not_copied(entry, start):
+    """gardener, backupentry/genericactuator: only `config` is copied, and without the time the
+    token requestor requests another token at once."""
+    labels = {PURPOSE: REQUESTOR, f"{IDENTITY}/provider": "aws"}
+    annotations = {f"{IDENTITY}/{part}": part for part in ("name", "namespace")}
+    meta = {"labels": labels, "annotations": annotations}
+    change(entry, "credentials", {"metadata": meta, "data": encoded(config="c", roleARN="x")})
+    start(Identities())
+    create(entry)
+    assert etcds(entry)["data"] == encoded(config="c", bucketName="bucket")
+    time = {f"{IDENTITY}/token-renew-timestamp": "2026-01-01T00:00:00Z"}
+    change(entry, "etcd-backup", {"metadata": {"annotations": time | {"x": "y"}}})
+    reconcile(entry)
+    assert etcds(entry)["metadata"]["annotations"] == {
+        **annotations,
+        **time,
+        CREATED_BY: entry.name,
+    }
+
+
 def test_a_deletion_takes_the_secret_and_the_backups(entry, start):
     actuator = start_and_create(entry, start)
     entry.delete()
@@ -233,6 +259,13 @@ def start_and_create(entry, start):
 )
 def test_a_name_says_technical_id_and_uid(name, expected):
     assert technical_id_and_uid(name) == expected
+
+
+@pytest.mark.parametrize("prefix", ["", "source-"])
+@pytest.mark.parametrize("name", ["shoot--project--name--uid", "shoot--source-x--name--uid"])
+def test_the_source_of_a_migration_has_the_folder_of_its_shoot(prefix, name):
+    found = decode(BackupEntry, {"metadata": {"name": f"{prefix}{name}"}})
+    assert folder_of(found) == name
 
 
 @pytest.mark.parametrize("name", ["shoot-project-name", "shoot--", "--uid", "source---uid", ""])
