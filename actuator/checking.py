@@ -21,7 +21,7 @@ from actuator.suggestions import closest
 MAX_PROBLEMS = 20
 _SHOWN = 60
 """Maximum characters of a name or a value in a message."""
-_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "array": ("a list", (list,)),
     "boolean": ("a boolean", (bool,)),
     "integer": ("an integer", (int,)),
@@ -35,7 +35,7 @@ FORMATS = {
 }
 """The formats that are checked, and what they expect."""
 _NOTATIONS = {"cidr": r"[\w.:]+/(0|[1-9]\d*)", "ip": r"[\w.:]+"}
-_CHECKS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
+CONSTRAINTS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
     "enum": ("one of {}", str, lambda names, value: value in names),
     "minimum": ("at least {}", int | float, le),
     "maximum": ("at most {}", int | float, ge),
@@ -59,7 +59,7 @@ def check(
     `field` is the path of the value itself. Unless `closed`, the only problems are values that
     `codec.decode` refuses. Raises TypeError if the class has no schema.
     """
-    return list(islice(_problems(_cached(cls, closed), value, field), MAX_PROBLEMS))
+    return list(islice(problems(_cached(cls, closed), value, field), MAX_PROBLEMS))
 
 
 def described(cls: type, value: object, *, closed: bool) -> str:
@@ -75,7 +75,7 @@ def _cached(cls: type, closed: bool) -> Raw:
 
 def constraints(schema: Raw) -> Iterator[str]:
     """Yield a phrase for each constraint of a schema beyond the type."""
-    for name, (phrase, *_) in _CHECKS.items():
+    for name, (phrase, *_) in CONSTRAINTS.items():
         limit = schema.get(name)
         if name == "format":
             limit = FORMATS.get(str(limit))
@@ -85,16 +85,17 @@ def constraints(schema: Raw) -> Iterator[str]:
             yield words.format(text.removeprefix("^(?:").removesuffix(")$"))
 
 
-def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
-    types = _types(schema)
+def problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the description of each problem of a value at `field`."""
+    types = types_of(schema)
     if types and not any(_is_a(name, value) for name in types):
-        named = [phrase for phrase, known in _TYPES.values() if type(value) in known]
-        if named and any(type(value) in _TYPES[name][1] for name in types):
+        named = [phrase for phrase, known in TYPES.values() if type(value) in known]
+        if named and any(type(value) in TYPES[name][1] for name in types):
             named = ["one of more than 64 bits"]
         yield field, f"expected {expected(schema)}, got {named[0] if named else 'null'}"
     elif not all(
         fits(schema[name], value)
-        for name, (_, types_of_it, fits) in _CHECKS.items()
+        for name, (_, types_of_it, fits) in CONSTRAINTS.items()
         if name in schema and isinstance(value, types_of_it)
     ):
         got = "a secret value" if schema.get("format") == "password" else _shown(value)
@@ -102,12 +103,12 @@ def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
         yield field, f"expected {expected(schema)}, got {got}"
     elif isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):
-            yield from _problems(schema["items"], item, f"{field}[{index}]")
+            yield from problems(schema["items"], item, f"{field}[{index}]")
     elif isinstance(value, dict) and "properties" in schema:
         yield from _problems_of_fields(schema, value, field)
     elif isinstance(value, dict) and "additionalProperties" in schema:  # a map
         for name, item in value.items():
-            yield from _problems(schema["additionalProperties"], item, _join(field, name))
+            yield from problems(schema["additionalProperties"], item, _join(field, name))
 
 
 def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[str, str]]:
@@ -124,7 +125,7 @@ def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[s
             yield field, f"unknown field {_named(name)}; {_remedy(name, known)}"
     for name, part in known.items():
         if (item := value.get(name)) is not None:
-            yield from _problems(part, item, _join(field, name))
+            yield from problems(part, item, _join(field, name))
         elif name in schema.get("required", ()):
             yield _join(field, name), f"required field missing; set {expected(part)}"
 
@@ -132,7 +133,7 @@ def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[s
 def _is_a(name: str, value: object) -> bool:
     if name == "integer" and isinstance(value, int) and not -(2**63) <= value < 2**63:
         return False  # the API server reads a float
-    return type(value) in _TYPES[name][1]
+    return type(value) in TYPES[name][1]
 
 
 def _is_range(text: str, format: str = "cidr") -> bool:
@@ -151,12 +152,13 @@ def expected(schema: Raw) -> str:
     listed = ", ".join(constraints(schema))
     if "enum" in schema:
         return listed
-    phrase = " or ".join(_TYPES[name][0] for name in _types(schema))
+    phrase = " or ".join(TYPES[name][0] for name in types_of(schema))
     example = f" like {schema['example']!r}" if "example" in schema else ""
     return f"{phrase}{example}{listed and f' ({listed})'}"
 
 
-def _types(schema: Raw) -> list[str]:
+def types_of(schema: Raw) -> list[str]:
+    """Return the JSON types of the values, more than one for int-or-string, none for any."""
     return [one["type"] for one in schema.get("anyOf", [schema]) if "type" in one]
 
 

@@ -5,6 +5,7 @@ them to the actuator; only their protocols are here, so that the contract import
 """
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -15,16 +16,37 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, check_seconds
 from actuator.meta import Kind, Object, Raw
-from actuator.suggestions import closest
+from actuator.places import place_of
+from actuator.suggestions import closest, did_you_mean
 
 K = TypeVar("K", bound=Object)
 T = TypeVar("T")
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise TypeError(f"expected a list, got the text {values!r}; write [{values!r}]")
     return tuple(values)
 
 
+def _check_version(_of: object, _field: object, api_version: str) -> None:
+    if "/" not in api_version and not re.match(r"v\d", api_version):
+        raise ValueError(f"api_version={api_version!r} has no version; write it like 'apps/v1'")
+
+
+def _check_plural(_of: object, _field: object, plural: str) -> None:
+    if plural != plural.lower():
+        raise ValueError(f"{plural!r} is no plural in lower case, such as 'configmaps'")
+
+
+def _check_verbs(_of: object, _field: object, verbs: Sequence[str]) -> None:
+    for verb in verbs:
+        if verb not in _VERBS and (hint := did_you_mean(verb, _VERBS)):
+            raise ValueError(f"unknown verb {verb!r}{hint}")
+
+
+_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+"""Those of most permissions; some resources have more, such as "bind"."""
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 
@@ -66,8 +88,8 @@ class SeedObjects:
     ManagedResources require a `label_selector`; without one, objects of others would be deleted.
     """
 
-    api_version: str
-    plural: str
+    api_version: str = attrs.field(validator=_check_version)
+    plural: str = attrs.field(validator=_check_plural)
     finalizers: Sequence[str] = attrs.field(default=(), converter=_texts)
     label_selector: str = attrs.field(default="", kw_only=True)
     namespaced: bool = attrs.field(default=True, kw_only=True)
@@ -112,9 +134,9 @@ class ExternalResource:
 class Permission:
     """API access that an actuator needs beyond its own kind; becomes a rule of its ClusterRole."""
 
-    api_version: str
-    resource: str
-    verbs: Sequence[str] = attrs.field(converter=_texts)
+    api_version: str = attrs.field(validator=_check_version)
+    resource: str = attrs.field(validator=_check_plural)
+    verbs: Sequence[str] = attrs.field(converter=_texts, validator=_check_verbs)
     namespace: str = ""
     """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
     names: Sequence[str] = attrs.field(default=(), converter=_texts)
@@ -340,12 +362,11 @@ class Actuator(ABC, Generic[K]):
 
     def __new__(cls, *_args: Any, **_named: Any) -> Self:
         """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
-        for name in getattr(cls, "__abstractmethods__", ()):
-            if found := closest(name, set(vars(cls)) - set(vars(Actuator))):
-                raise TypeError(
-                    f"{cls.__name__} has no {name}; {cls.__name__}.{found} overrides nothing: "
-                    f"rename it to {name}"
-                )
+        for name in sorted(cls.__abstractmethods__):
+            found = closest(name, set(dir(cls)) - set(dir(Actuator)))
+            remedy = f"rename {found} to {name}" if found else f"define {name}"
+            place = place_of(getattr(cls, found or "", cls), cls)
+            raise TypeError(f"{cls.__name__} has no method {name}; {remedy}{place}")
         return super().__new__(cls)
 
     def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:

@@ -1,98 +1,139 @@
-"""Mistakes in the class of a configuration, which would blame the user's manifest later."""
+"""Mistakes in a class whose objects users write, which would blame the user's manifest later."""
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from enum import Enum
+from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import attrs
+from msgspec import to_builtins
 
-from actuator.checking import check
+from actuator.checking import CONSTRAINTS, FORMATS, TYPES, problems, types_of
 from actuator.codec import encode
 from actuator.interface import ProviderConfig
-from actuator.meta import Schema, schema_of, wire_name
+from actuator.meta import Raw, Schema, wire_name
 from actuator.schema import json_schema
+from actuator.suggestions import did_you_mean
+from generic.kube.errorinfo import describe
 
-_FITS: dict[str, tuple[type, ...]] = {
-    "minimum": (int, float),
-    "maximum": (int, float),
-    "min_length": (str, list, dict),
-    "max_length": (str, list, dict),
-    "pattern": (str,),
-    "format": (str,),
-}
-"""The types for which each constraint of Schema has a meaning."""
+_DECORATE = "with @attrs.frozen(kw_only=True)"
+_OF_NUMBERS = frozenset({"int32", "int64", "float", "double"})
+_FORMATS = [*FORMATS, *_OF_NUMBERS, "byte", "date", "date-time", "duration", "password"]
+"""Others have no meaning here, but may have one for another program."""
+_ARGUMENTS = {"minLength": "min_length", "maxLength": "max_length"}
 
 
-def config_mistakes(cls: type[ProviderConfig]) -> Iterator[tuple[type, str]]:
-    """Yield each mistake in a configuration class and the classes of its fields, with the class."""
-    classes = list(_classes(cls, []))
-    undecorated = [(one, text) for one in classes if (text := _undecorated(one))]
-    if undecorated:  # the fields are unknown
-        yield from undecorated
+def mistakes(cls: type) -> Iterator[tuple[type, str]]:
+    """Yield each mistake in a class and in the classes of its fields, with that class."""
+    classes: list[type] = []
+    try:
+        _collect(cls, classes)
+        undecorated = [(one, text) for one in classes if (text := _undecorated(one))]
+        if undecorated:  # the fields are unknown
+            yield from undecorated
+            return
+        json_schema(cls)
+    except NameError as error:
+        yield classes[-1], f"{error}; import it at run time"
         return
-    json_schema(cls)  # raises TypeError, which names the field
+    except TypeError as error:  # names the field
+        yield cls, str(error).removeprefix(f"{cls.__name__}.")
+        return
+    if issubclass(cls, ProviderConfig):
+        yield from ((cls, text) for text in _unnamed(cls))
     for one in classes:
-        hints = get_type_hints(one, include_extras=True)
-        for field in attrs.fields(one):
-            if field.name in hints and field.name != "extra":
-                for text in (*_bad_default(one, field), *_unfit(hints[field.name])):
-                    yield one, f"{field.name}: {text}"
+        yield from ((one, text) for text in _of_fields(one))
 
 
-def _classes(found: Any, seen: list[type]) -> Iterator[type]:
-    """Yield a class, and the classes in the annotations of its fields, each once."""
+def _collect(found: Any, seen: list[type]) -> None:
+    """Add an author's class, and the classes in the annotations of its fields, each once."""
     for part in get_args(found):
-        yield from _classes(part, seen)
+        _collect(part, seen)
     own = isinstance(found, type) and (attrs.has(found) or "__annotations__" in vars(found))
-    if own and not issubclass(found, Enum) and found not in seen:
-        seen.append(found)
-        yield found
-        for hint in get_type_hints(found).values():
-            yield from _classes(hint, seen)
+    if not own or issubclass(found, Enum) or found in seen or found.__module__ == "actuator.meta":
+        return
+    seen.append(found)
+    for hint in get_type_hints(found).values():
+        _collect(hint, seen)
 
 
 def _undecorated(cls: type) -> str:
     """Return the remedy for a class whose own fields attrs does not know."""
-    remedy = "with @attrs.frozen(kw_only=True)"
-    if is_dataclass(cls) and "__attrs_attrs__" not in vars(cls):
-        return f"it is a dataclass; declare it {remedy} instead"
-    if vars(cls).get("__annotations__") and "__attrs_attrs__" not in vars(cls):
-        return f"it is no attrs class, so that its fields are unknown; decorate it {remedy}"
-    return ""
+    if "__attrs_attrs__" in vars(cls) or not vars(cls).get("__annotations__"):
+        return ""
+    if is_dataclass(cls):
+        return f"it is a dataclass; declare it {_DECORATE} instead"
+    return f"it is no attrs class, so that its fields are unknown; decorate it {_DECORATE}"
 
 
-def _bad_default(cls: type, field: "attrs.Attribute[Any]") -> Iterator[str]:
-    default: Any = field.default
-    if isinstance(default, list | dict | set):
-        factory = type(default).__name__
+def _unnamed(config: type[ProviderConfig]) -> Iterator[str]:
+    """Yield the fields by which a configuration of another kind could not be told apart."""
+    for name in ("api_version", "kind"):
+        if attrs.fields_dict(config)[name].default is attrs.NOTHING:
+            yield f'{name} has no value; declare its only valid one, such as {name}: str = "…"'
+
+
+def _of_fields(cls: type) -> Iterator[str]:
+    schema, hints = json_schema(cls), get_type_hints(cls, include_extras=True)
+    for field in attrs.fields(cls):
+        if field.name == "extra":
+            continue
+        name = wire_name(field)
+        found = schema["properties"][name]
+        texts = [*_unfit(hints[field.name], found)]
+        if name not in schema.get("required", ()):
+            texts += _bad_default(field.default, hints[field.name], found)
+        if "example" in found:
+            texts += _invalid("example", found["example"], found)
+        yield from (f"{field.name}: {text}" for text in texts)
+    for name, value in vars(cls).items():
+        is_constant = name.startswith("_") or name.isupper() or isinstance(value, type)
+        if not is_constant and not hasattr(value, "__get__") and name not in hints:
+            yield f"{name}: it has no type, so that it is no field; annotate it"
+
+
+def _bad_default(default: Any, hint: Any, schema: Raw) -> Iterator[str]:
+    """Yield why a default cannot be used."""
+    try:
+        hash(default)
+    except TypeError:  # it can be changed
+        factory = f"lambda: {default!r}" if default else type(default).__name__
         yield f"all objects share the default {default!r}; use attrs.field(factory={factory})"
         return
     if hasattr(default, "takes_self"):  # a Factory
-        default = None if default.takes_self else default.factory()
-    if default is attrs.NOTHING or default in (None, "", [], {}):
-        return
-    value = encode(default) if attrs.has(type(default)) else default
-    given = {wire_name(field): value.value if isinstance(value, Enum) else value}
-    path = f"{cls.__name__}.{wire_name(field)}"
-    for where, detail in check(cls, given, cls.__name__):
-        if where.startswith(path):
-            yield f"the default {default!r} is invalid by its own Schema: {detail}"
-
-
-def _unfit(hint: Any) -> Iterator[str]:
-    """Yield each constraint that has no meaning for the type that it annotates."""
-    declared = schema_of(hint)
+        if default.takes_self:
+            return
+        try:
+            default = default.factory()
+        except Exception as error:
+            yield f"its default cannot be created: {describe(error)}"
+            return
     inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    types = {get_origin(one) or one for one in (inner, *get_args(inner))}
-    if declared is not None and types & {str, int, float, bool, list, dict}:
-        for name in _unfitting(declared, types):
-            shown = getattr(inner, "__name__", None) or str(inner)
-            yield f"Schema({name}=…) has no meaning for {shown}; remove it, or change the type"
-    for part in get_args(inner):
-        yield from _unfit(part)
+    if default is None and (NoneType in get_args(inner) or "type" not in schema):
+        return
+    if not attrs.has(type(default)):  # whose class is checked for itself
+        yield from _invalid("default", to_builtins(encode(default), enc_hook=repr), schema)
 
 
-def _unfitting(declared: Schema, types: set[Any]) -> list[str]:
-    given = [name for name in _FITS if getattr(declared, name) not in (None, "")]
-    return [name for name in given if not types & set(_FITS[name])]
+def _invalid(what: str, value: object, schema: Raw) -> Iterator[str]:
+    for _, detail in problems(schema, value, ""):
+        yield f"the {what} {value!r} violates its own type or Schema: {detail}"
+
+
+def _unfit(hint: Any, schema: Raw) -> Iterator[str]:
+    """Yield each constraint that has no meaning for the type that it annotates."""
+    if Schema in getattr(hint, "__metadata__", ()):
+        yield "Schema has no effect without parentheses; write Schema(…)"
+    given = schema.get("format", _FORMATS[0])
+    if given not in _FORMATS and (meant := did_you_mean(given, _FORMATS)):
+        yield f"Schema(format={given!r}) is unknown{meant}"
+    python_types = [one for name in types_of(schema) for one in TYPES[name][1]]
+    for name, (_, types, _) in CONSTRAINTS.items():
+        fits = {*python_types} & {*getattr(types, "__args__", (types,))}
+        is_number = name == "format" and schema.get(name) in _OF_NUMBERS
+        if name in schema and python_types and not fits and not is_number:
+            argument, shown = _ARGUMENTS.get(name, name), TYPES[types_of(schema)[0]][0]
+            yield f"Schema({argument}=…) has no meaning for {shown}; remove it, or change the type"
+    for part in (schema.get("items"), schema.get("additionalProperties")):
+        yield from _unfit(None, part) if isinstance(part, dict) else ()

@@ -1,100 +1,130 @@
 """Mistakes in an actuator's class that type checkers or Python alone do not report."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from inspect import (
-    getsourcefile,
-    getsourcelines,
     isasyncgenfunction,
     iscoroutinefunction,
     isfunction,
+    isgeneratorfunction,
     signature,
 )
 from typing import Any, get_type_hints
 
 import attrs
 
-from actuator.interface import Actuator, Permission, ProviderConfig, innermost
-from actuator.meta import Object
+from actuator.interface import (
+    Actuator,
+    Permission,
+    ProviderConfig,
+    SeedObjects,
+    innermost,
+    object_class,
+)
+from actuator.meta import Kind, Object
+from actuator.places import place_of
 from actuator.suggestions import closest
+from generic.controller.watch import Watch
 
 _SIMILARITY = 0.85
 """Minimum similarity of a misspelt name: "extrnal_resources" is one, "reconcile_vpc" is not."""
 _FRAMEWORK = frozenset({"abc", "actuator", "builtins", "generic", "typing"})
+_METHODS = {
+    name: list(signature(f).parameters)
+    for name, f in vars(Actuator).items()
+    if isfunction(f) and name[0] != "_"
+}
+"""The parameters of each method."""
+_YIELDING = frozenset({"external_resources", "validate"})
+_LISTS: dict[str, tuple[type, str]] = {
+    "permissions": (
+        Permission,
+        'Permission(api_version="v1", resource="configmaps", verbs=["get"])',
+    ),
+    "seed_objects": (SeedObjects, 'SeedObjects("machine.sapcloud.io/v1alpha1", "machines")'),
+    "watches": (Watch, "generic.owns(...) or generic.watches(...)"),
+}
+"""The class of the entries of each list that an author declares, with an example."""
 
 
 def check_class(who: str, actuator: object) -> None:
-    """Raise TypeError for another object, an async method, or a misspelt inherited name."""
+    """Raise TypeError, with file and line, for the first mistake in the class of an actuator."""
     if not isinstance(actuator, Actuator):
         hint = "; add an instance of it" if isinstance(actuator, type) else ""
-        raise TypeError(f"{who}: expected an Actuator, got {actuator!r}{hint}")
-    for cls in (type(actuator), type(innermost(actuator))):
-        for problem in (*_async(cls), *_misspelt(cls), *_parameters(cls), *_permissions(cls)):
-            raise TypeError(f"{who}: {cls.__name__}.{problem}{_place(cls)}")
+        place = place_of(actuator, type(actuator))
+        raise TypeError(f"{who}: expected an Actuator, got {actuator!r}{hint}{place}")
+    for one in (actuator, innermost(actuator)):
+        cls = type(one)
+        for name, problem in (*_methods(one), *_misspelt(cls), *_lists(one)):
+            found = getattr(cls, name)
+            place = place_of(cls if name not in vars(cls) else found, cls)
+            raise TypeError(f"{who}: {cls.__name__}.{name} {problem}{place}")
+    try:
+        kind = object_class(actuator)
+    except TypeError as error:
+        raise TypeError(f"{who}: {error}{place_of(type(actuator))}") from None
+    if not isinstance(getattr(kind, "KIND", None), Kind):
+        remedy = "declare KIND: ClassVar[Kind] = own_kind(NAME, GROUP)"
+        raise TypeError(f"{who}: {kind.__name__} has no KIND; {remedy}{place_of(kind)}")
 
 
 def check_config(who: str, actuator: Actuator[Any], kind: type[Object]) -> None:
-    """Raise TypeError for a provider_config that cannot be decoded, or without a field for it."""
-    config = actuator.provider_config
+    """Raise TypeError for a mistake in the classes of a configuration or of an own kind."""
+    if kind.__module__.partition(".")[0] not in _FRAMEWORK:
+        check_fields(who, kind)
+    config: Any = actuator.provider_config
     if config is None:
         return
-    from generic.manager.configmistakes import config_mistakes  # with the first configuration
-
     if not (isinstance(config, type) and issubclass(config, ProviderConfig)):
-        raise TypeError(f"{who}: provider_config: expected a subclass of ProviderConfig")
-    for cls, problem in config_mistakes(config):
-        raise TypeError(f"{who}: {cls.__name__}: {problem}{_place(cls)}")
+        place = place_of(config, type(actuator))
+        raise TypeError(
+            f"{who}: provider_config: expected a subclass of ProviderConfig, got {config!r}{place}"
+        )
+    check_fields(who, config)
     spec = get_type_hints(kind).get("spec")
     fields = attrs.fields_dict(spec) if spec and attrs.has(spec) else {}
     if not {"provider_config", "pools"} & fields.keys():
         raise TypeError(
             f"{who}: {kind.KIND.name} has no spec.providerConfig; remove provider_config, or "
-            "derive the spec from DefaultSpec"
+            f"derive the spec from DefaultSpec{place_of(type(actuator))}"
         )
 
 
-def _async(cls: type) -> Iterator[str]:
-    for name in vars(Actuator):
-        method = getattr(cls, name)
+def check_fields(who: str, cls: type) -> None:
+    """Raise TypeError for a mistake in a class whose objects users write."""
+    from generic.manager.configmistakes import mistakes  # with the first of these classes
+
+    for subject, problem in mistakes(cls):
+        raise TypeError(f"{who}: {subject.__name__}: {problem}{place_of(subject)}")
+
+
+def _methods(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
+    """Yield each method that cannot be called like the overridden one."""
+    for name, (_, *wanted) in _METHODS.items():
+        method = getattr(actuator, name)
         if iscoroutinefunction(method) or isasyncgenfunction(method):
-            yield f"{name} is async, but actuators run in worker threads; remove async"
-
-
-def _parameters(cls: type) -> Iterator[str]:
-    """Yield each method that cannot be called with the parameters of the overridden one."""
-    for name, declared in vars(Actuator).items():
-        if name.startswith("_") or not isfunction(declared):
-            continue
-        method = getattr(cls, name)
-        wanted = list(signature(declared).parameters)
+            yield name, "is async, but actuators run in worker threads; remove async"
+        elif isgeneratorfunction(method) and name not in _YIELDING:
+            yield name, "yields, so that a call runs none of its code; return instead"
         try:
             signature(method).bind(*wanted)
         except TypeError as error:
-            yield f"{name}({', '.join(wanted)}) cannot be called: {error}; correct its parameters"
+            called = f"cannot be called with ({', '.join(wanted)})"
+            yield name, f"{called}: {error}; correct its parameters"
         except ValueError:
             continue  # a callable without a signature
 
 
-def _permissions(cls: Any) -> Iterator[str]:
-    declared = cls.permissions
-    if isinstance(declared, property):
-        return
-    for one in [declared] if isinstance(declared, str) else declared:
-        if not isinstance(one, Permission):
-            yield (
-                f"permissions has {one!r}; expected Permission(api_version, resource, verbs), "
-                'such as Permission("v1", "configmaps", ["get"])'
-            )
+def _lists(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
+    """Yield each declared list that is none, or has an entry of another class."""
+    for name, (cls, example) in _LISTS.items():
+        declared = getattr(actuator, name)
+        is_list = isinstance(declared, Collection) and not isinstance(declared, str)
+        wrong = [one for one in declared if not isinstance(one, cls)] if is_list else [declared]
+        for one in wrong:
+            yield name, f"has {one!r}; expected a list of {cls.__name__}, such as [{example}]"
 
 
-def _place(cls: type) -> str:
-    """Return the file and line of a class, if its source is available."""
-    try:
-        return f" ({getsourcefile(cls)}:{getsourcelines(cls)[1]})"
-    except (OSError, TypeError):
-        return ""
-
-
-def _misspelt(cls: type) -> Iterator[str]:
+def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
     """Yield each public name of an author's class that overrides nothing, but almost does."""
     for number, part in enumerate(cls.__mro__):
         if part.__module__.partition(".")[0] in _FRAMEWORK:
@@ -104,4 +134,4 @@ def _misspelt(cls: type) -> Iterator[str]:
             same = [n for n, v in bases.items() if n[0] != "_" and callable(v) is callable(value)]
             found = None if name[0] == "_" else closest(name, same, _SIMILARITY)
             if found is not None and found not in name:  # "deleted", "pre_delete": other words
-                yield f"{name} overrides nothing; did you mean {found!r}?"
+                yield name, f"overrides nothing; did you mean {found!r}?"

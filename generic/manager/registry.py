@@ -15,10 +15,11 @@ from msgspec import Struct
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, Permission, kind_of, object_class, resource_of
 from actuator.meta import Kind, Object
+from actuator.places import place_of
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate, all_of, selection
 from generic.controller.watch import Watch, watches_for
-from generic.manager.mistakes import check_class, check_config
+from generic.manager.mistakes import check_class, check_config, check_fields
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.stripping import OUT_OF_SCOPE
@@ -133,8 +134,8 @@ class Registry:
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
         without limit, unless `escalations` limit it. With `guards_secret`, the Secret of
         spec.secretRef is kept until the last object that needs it is cleaned up.
-        Raises TypeError if the actuator does not declare its kind, has an async method, misspells
-        an inherited name or has a provider_config that does not fit; ValueError if a Gardener
+        Raises TypeError, with file and line, for a mistake in the actuator's class, its kind or its
+        provider_config (module `mistakes`); ValueError if a Gardener
         kind has no type, a name is taken, another actuator serves the same objects, or the
         kind has no namespaces to select or no spec.secretRef to guard.
         """
@@ -149,11 +150,17 @@ class Registry:
         if cls.KIND.has_operation_annotation and not all(types or [""]):
             flag = "set type=…, or --type on the command line"
             raise ValueError(f"{who}: {cls.KIND.name} objects have a type; {flag}")
-        _check_finalizer(who, kind_of(actuator))
+        place = place_of(actuator.__class__)
+        try:
+            require_qualified(kind_of(actuator).finalizer)
+        except ValueError as error:  # a custom resource would accept it
+            raise ValueError(f"{who}: {error}{place}") from None
         check_config(who, actuator, cls)
         for group in actuator.seed_objects:
             if group.namespaced and not cls.KIND.namespaced:
-                raise ValueError(f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}")
+                raise ValueError(
+                    f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}{place}"
+                )
         self._check_served(who, cls.KIND, types, namespaces)
         chosen = self._name(name, cls.KIND.name.lower(), types)
         mode = self.options.ignore_operation_annotation
@@ -209,6 +216,8 @@ class Registry:
 
         For a manager that runs against the garden. Raises ValueError if a name is taken.
         """
+        for one in admissions:
+            check_fields(f"add_admission({one.name})", one.config)
         self.admissions += admissions
         self.add_webhooks(*(hook for one in admissions for hook in one.webhooks()))
 
@@ -264,11 +273,3 @@ class Registry:
                     f"{who}: {other.name} already serves {shared}; remove one, or separate them by "
                     f"type=…{apart}: predicates=… filter triggers, and separate no actuators"
                 )
-
-
-def _check_finalizer(who: str, kind: Kind) -> None:
-    """Raise ValueError for an unqualified name, which a custom resource would accept."""
-    try:
-        require_qualified(kind.finalizer)
-    except ValueError as error:
-        raise ValueError(f"{who}: {error}") from None

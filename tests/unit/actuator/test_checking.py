@@ -159,8 +159,8 @@ def test_schema_and_decoding_refuse_the_same_near_misses(miss):
     "keyword", ["enum", "minimum", "pattern", "maxLength", "minItems", "format"]
 )
 def test_a_constraint_that_decoding_forgets_is_noticed(monkeypatch, keyword):
-    phrase, types, _ = checking._CHECKS[keyword]
-    monkeypatch.setitem(checking._CHECKS, keyword, (phrase, types, lambda _limit, _value: True))
+    phrase, types, _ = checking.CONSTRAINTS[keyword]
+    monkeypatch.setitem(checking.CONSTRAINTS, keyword, (phrase, types, lambda _limit, _value: True))
     forgotten = [miss for miss in NEAR_MISSES.values() if accepts(miss) != decodes(miss)]
     assert forgotten or keyword == "enum", "an Enum also refuses its value when it is decoded"
 

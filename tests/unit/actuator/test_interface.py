@@ -36,7 +36,7 @@ def test_an_actuator_that_does_not_say_its_kind_is_told_how():
 
 
 def test_reconcile_and_delete_have_to_be_written():
-    with pytest.raises(TypeError, match="abstract"):
+    with pytest.raises(TypeError, match="Actuator has no method delete; define delete"):
         Actuator()
 
 

@@ -128,7 +128,7 @@ class Unsupported(ProviderConfig):
 def test_a_configuration_class_without_schema_is_refused_when_it_is_added():
     actuator = Mine()
     actuator.provider_config = Unsupported
-    with pytest.raises(TypeError, match=r"Unsupported\.zones: .* has no schema; use"):
+    with pytest.raises(TypeError, match=r"Unsupported: zones: .* has no schema; use"):
         Manager().add(actuator, type="mine")
 
 

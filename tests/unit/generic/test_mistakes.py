@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import attrs
 import pytest
@@ -11,11 +11,13 @@ from isolation import isolated
 from mypy import api
 
 from actuator import Actuator
-from actuator.interface import ProviderConfig, WrappedActuator
-from actuator.meta import Schema
+from actuator.checking import check
+from actuator.interface import Permission, ProviderConfig, SeedObjects, WrappedActuator
+from actuator.meta import Kind, Object, Schema, own_kind
 from actuator.v1alpha1 import Infrastructure
 from extensions.certificate.config import CertificateConfig
 from extensions.externaldatabase.kind import ExternalDatabase
+from generic.manager.configmistakes import mistakes
 from generic.manager.manager import Manager
 
 ROOT = Path(__file__).parents[3]
@@ -156,18 +158,146 @@ class WrongFactory(Config):
     zones: Annotated[list[str], Schema(max_length=1)] = attrs.field(factory=lambda: ["a", "b"])
 
 
+@attrs.define
+class Pool:
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class SharedObject(Config):
+    pool: Pool = Pool()  # noqa: RUF009 - the mistake
+
+
+@attrs.frozen(kw_only=True)
+class ListPattern(Config):
+    zones: Annotated[list[str], Schema(pattern="[a-z]+")] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class NoneDefault(Config):
+    size: int = None
+
+
+@attrs.frozen(kw_only=True)
+class RaisingFactory(Config):
+    zones: list[str] = attrs.field(factory=lambda: {}["zones"])
+
+
+@attrs.frozen(kw_only=True)
+class WrongExample(Config):
+    size: Annotated[int, Schema(maximum=3, example=4)] = 1
+
+
+@attrs.frozen(kw_only=True)
+class WrongFormat(Config):
+    nodes: Annotated[str, Schema(format="cdir")] = "10.0.0.0/16"
+
+
+@attrs.frozen(kw_only=True)
+class BareSchema(Config):
+    size: Annotated[int, Schema] = 1
+
+
+@attrs.frozen(kw_only=True)
+class Untyped(Config):
+    size = 1
+
+
+@attrs.frozen(kw_only=True)
+class Absent(Config):
+    zone: "Nowhere | None" = None  # noqa: F821 - the mistake
+
+
+@attrs.frozen(kw_only=True)
+class Unnamed(ProviderConfig):
+    size: int = 1
+
+
 def with_config(config):
     return type("Configured", (Network,), {"provider_config": config})
+
+
+@attrs.define(kw_only=True)
+class Team(Object):
+    KIND: ClassVar[Kind] = own_kind("Team", "example.org")
+    spec: SharedObject = attrs.field(factory=SharedObject)
+
+
+@attrs.define(kw_only=True)
+class Unkind(Object):
+    KIND: Kind = own_kind("Unkind", "example.org")  # noqa: RUF009 - the mistake
+
+
+class Teams(Actuator[Team]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Unkinds(Actuator[Unkind]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Yields(Network):
+    def reconcile(self, ctx, obj, cluster):
+        yield 1
+
+
+class NoSelf(Network):
+    def delete(ctx, obj, cluster): ...  # noqa: N805 - the mistake
+
+
+class OnePermission(Network):
+    permissions = Permission(api_version="v1", resource="configmaps", verbs=["get"])
+
+
+class Exhausted(Network):
+    permissions = iter(())
+
+
+class SeedText(Network):
+    seed_objects = ("machines",)
+
+
+class WatchText(Network):
+    watches = ["configmaps"]
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (NearMiss, "NearMiss has no delete; NearMiss.delte overrides nothing: rename it to delete"),
-        (TooFew, r"TooFew.delete\(self, ctx, obj, cluster\) cannot be called: too many positional"),
+        (NearMiss, "NearMiss has no method delete; rename delte to delete"),
+        (TooFew, r"TooFew.delete cannot be called with \(ctx, obj, cluster\): too many positional"),
         (TooMany, "TooMany.force_delete.* missing a required argument: 'more'; correct its"),
-        (AsText, "AsText.permissions has 'get configmaps'; expected Permission"),
-        (OneText, "OneText.permissions has 'get configmaps'; expected Permission"),
+        (AsText, "AsText.permissions has 'get configmaps'; expected a list of Perm"),
+        (OneText, "OneText.permissions has 'get configmaps'; expected a list of Perm"),
+        (
+            OnePermission,
+            "OnePermission.permissions has Permission.*; expected a list of Permission",
+        ),
+        (Exhausted, "Exhausted.permissions has .*; expected a list of Permission, such as "),
+        (SeedText, "SeedText.seed_objects has 'machines'; expected a list of SeedObjects, such"),
+        (WatchText, "WatchText.watches has 'configmaps'; expected a list of Watch, such as"),
+        (Yields, "Yields.reconcile yields, so that a call runs none of its code; return instead"),
+        (NoSelf, r"NoSelf.delete cannot be called with \(ctx, obj, cluster\): too many positional"),
+        (Forgetful, "Forgetful has no method delete; define delete"),
+        (Vague, "Vague does not declare its kind; derive it from Actuator"),
+        (Misspelt, "Misspelt.extrnal_resources overrides nothing; did you mean 'external_resou"),
+        (Async, "Async.reconcile is async, but actuators run in worker threads; remove async"),
+        (PlainConfig, "provider_config: expected a subclass of ProviderConfig"),
+        (lambda: Network, "expected an Actuator, got <class .*; add an instance of it"),
+        (Unkinds, "Unkind has no KIND; declare KIND: ClassVar"),
+        (Teams, "SharedObject: pool: all objects share the default"),
+        (with_config(SharedObject), r"pool: all objects share .*factory=lambda: Pool\(name=''\)\)"),
+        (with_config(ListPattern), r"zones: Schema\(pattern=…\) has no meaning for a list"),
+        (with_config(NoneDefault), "size: the default None violates its own type .* got null"),
+        (with_config(RaisingFactory), "zones: its default cannot be created: KeyError: 'zones'"),
+        (with_config(WrongExample), "size: the example 4 violates its own type or Schema"),
+        (with_config(WrongFormat), "format='cdir'.* is unknown; did you mean 'cidr'?"),
+        (with_config(BareSchema), "size: Schema has no effect without parentheses"),
+        (with_config(Untyped), "size: it has no type, so that it is no field; annotate it"),
+        (with_config(Absent), "Absent: name 'Nowhere' is not defined; import it at run time"),
+        (with_config(Unnamed), "Unnamed: api_version has no value; declare its only valid one"),
         (with_config(DataclassConfig), "DataclassConfig: it is a dataclass; declare it with"),
         (with_config(UndecoratedConfig), "UndecoratedConfig: it is no attrs class, so that its"),
         (with_config(NestedConfig), "Zone: it is no attrs class, so that its fields are unknown"),
@@ -177,38 +307,91 @@ def with_config(config):
         ),
         (with_config(UnfitConfig), r"UnfitConfig: size: Schema\(max_length=…\) has no meaning for"),
         (with_config(UnfitEntries), r"UnfitEntries: zones: Schema\(maximum=…\) has no meaning for"),
-        (with_config(SmallDefault), "SmallDefault: size: the default 3 is invalid by its own Sch"),
-        (with_config(WrongFactory), r"WrongFactory: zones: the default \['a', 'b'\] is invalid by"),
+        (with_config(SmallDefault), "SmallDefault: size: the default 3 violates its own type or"),
+        (with_config(WrongFactory), r"WrongFactory: zones: the default \['a', 'b'\] violates"),
     ],
 )
 def test_a_mistake_names_the_class_and_its_place(make, words):
     with pytest.raises(TypeError, match=words) as caught:
         Manager().add(make(), type="aws")
-    if make is not NearMiss:  # raised where the actuator is created
-        assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
+    assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (Unconfigured, "ExternalDatabase has no spec.providerConfig; remove provider_config, or"),
-        (PlainConfig, "provider_config: expected a subclass of ProviderConfig"),
-        (Misspelt, "Misspelt.extrnal_resources overrides nothing; did you mean 'external_resourc"),
         (lambda: WrappedActuator(Misspelt()), "Misspelt.extrnal_resources overrides nothing"),
         (Camel, "Camel.forceDelete overrides nothing; did you mean 'force_delete'?"),
         (Singular, "Singular.permission overrides nothing; did you mean 'permissions'?"),
         (Mixed, "Mixed.still_exist overrides nothing; did you mean 'still_exists'?"),
-        (Async, "Async.reconcile is async, but actuators run in worker threads; remove async"),
         (Generating, "Generating.external_resources is async"),
-        (Forgetful, "Forgetful .*abstract method '?delete'?"),
-        (Vague, "Vague does not declare its kind"),
-        (lambda: Network, "expected an Actuator, got <class .*; add an instance of it"),
         (lambda: "network", "expected an Actuator, got 'network'"),
     ],
 )
 def test_a_mistake_in_the_class_is_refused_when_it_is_added(make, words):
     with pytest.raises(TypeError, match=words):
         Manager().add(make(), type="aws")
+
+
+CONSTRAINTS = {
+    "minimum": 5,
+    "maximum": 5,
+    "min_length": 2,
+    "max_length": 2,
+    "pattern": "ab",
+    "format": "cidr",
+}
+VALUES = {
+    int: (1, 9),
+    float: (1.0, 9.0),
+    bool: (),  # Python compares them with numbers, the API server does not
+    str: ("a", "ab", "abc"),
+    Literal["a", "abc"]: ("a", "abc"),
+    list[int]: ([], [1], [1, 2, 3]),
+    list[str]: ([], ["ab"], ["abc", "abc", "abc"]),
+    dict[str, int]: ({}, {"a": 1}, {"a": 9, "b": 9, "c": 9}),
+    int | str: (1, 9, "a", "abc"),
+    int | None: (1, 9),
+}
+
+
+@pytest.mark.parametrize("argument", CONSTRAINTS)
+@pytest.mark.parametrize("type_", VALUES, ids=str)
+def test_a_schema_is_accepted_exactly_where_it_can_refuse_a_value(type_, argument):
+    """A constraint that no value can violate would be a promise that nobody keeps."""
+    annotation = Annotated[type_, Schema(**{argument: CONSTRAINTS[argument]})]
+    field = attrs.field(type=annotation)  # without a default, which could violate it
+    cls = attrs.make_class("Made", {"value": field}, bases=(Config,), kw_only=True, frozen=True)
+    refused = [text for _, text in mistakes(cls)]
+    effective = any(check(cls, {"value": value}) for value in VALUES[type_])
+    assert effective is not bool(refused)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: permission(verbs="get"), r"expected a list, got the text 'get'; write \['get'\]"),
+        (lambda: permission(verbs=["craete"]), "unknown verb 'craete'; did you mean 'create'?"),
+        (lambda: permission(api_version="apps"), "api_version='apps' has no version; write it"),
+        (lambda: permission(resource="ConfigMap"), "'ConfigMap' is no plural in lower case"),
+        (lambda: SeedObjects("v1", "pods", "x", label_selector="a=b"), "expected a list, got"),
+    ],
+)
+def test_a_permission_that_grants_something_else_is_refused(make, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+def permission(**given):
+    return Permission(**{"api_version": "v1", "resource": "configmaps", "verbs": ["get"]} | given)
+
+
+def test_the_example_of_a_permission_is_code_to_paste():
+    with pytest.raises(TypeError) as caught:
+        Manager().add(AsText(), type="aws")
+    example = re.search(r"such as \[(.*)\] \(", str(caught.value))[1]
+    assert eval(example, {"Permission": Permission}) == permission()
 
 
 def test_names_of_helpers_are_not_taken_for_mistakes():

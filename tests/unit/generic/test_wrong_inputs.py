@@ -143,7 +143,7 @@ FUNCTIONS = [
     ("run mine:twice", 1, "already serves Infrastructure mine; remove one, or separate them"),
     ("run mine:number", 1, "expected an Actuator or a function of a Manager, got int"),
     ("run mine:Vague --type x", 1, "derive it from Actuator[KIND], for example Actuator[Infra"),
-    ("run mine:Forgetful --type x", 1, "abstract class Forgetful with"),
+    ("run mine:Forgetful --type x", 1, "Forgetful has no method delete; define delete (/"),
     ("run mine:Misspelt --type x", 1, "did you mean 'external_resources'?"),
     (
         "run mine:Async --type x",
