@@ -19,18 +19,35 @@ from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
+from io import TextIOWrapper
 from pathlib import Path, PurePath
+from sysconfig import get_path
+from textwrap import indent
+from traceback import format_exception
 from typing import Any, Literal, TextIO
 from uuid import UUID
 
+from generic.kube.errorinfo import is_unexpected
 from generic.kube.printable import printable
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
+_HOME = Path(__file__).parents[2]
+_NOT_AUTHORS = tuple(
+    f"{folder}{os.sep}"
+    for folder in (
+        *(_HOME / name for name in ("actuator", "extensions", "generic")),
+        *(get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    )
+)
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
 _MINUTE = 60.0
+_FRAMES = 30
+"""Calls in a traceback, the innermost."""
+_TRACEBACK = 16 * 1024
+"""Maximum characters of a traceback, with those of its causes."""
 _BARE = re.compile('[^ "=,]+')
 _MESSAGE = logging.LogRecord.getMessage
 _Plain = str | int | float | None | list[Any]
@@ -60,21 +77,27 @@ def bind(logger: logging.Logger | Log, **fields: object) -> Log:
     return Log(logger, fields)
 
 
-def configure(level: Level, format: Format, *, collapse: bool = False) -> None:
+def configure(
+    level: Level, format: Format, *, collapse: bool = False, only_authors: bool = False
+) -> None:
     """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
+    With `only_authors`, lines of the framework, its samples and installed packages are dropped.
+
     With `collapse`, identical errors within a minute are counted, not repeated. A second call
-    replaces the handler of the first. Nothing is logged if stderr is closed.
+    replaces the handler of the first. Texts that an author prints are written line by line as well.
+    Nothing is logged if stderr is closed.
     """
-    stream = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115 - the handler's, to the end
-    handler = _Handler(stream)
+    if isinstance(sys.stdout, TextIOWrapper):  # to a pipe, Python writes blocks of 8 KiB
+        sys.stdout.reconfigure(line_buffering=True)
+    handler = _Handler()
     tracebacks = level == "debug"
     if format == "json":
         handler.setFormatter(JsonFormatter(tracebacks=tracebacks))
     else:
-        colour = _wants_colour(stream)
+        colour = _wants_colour(sys.stderr)
         handler.setFormatter(TextFormatter(tracebacks=tracebacks, colour=colour))
-    handler.addFilter(_is_ours_or_important)
+    handler.addFilter(_is_of_author if only_authors else _is_ours_or_important)
     if collapse:
         handler.addFilter(Repetitions())
     root = logging.getLogger()
@@ -84,8 +107,11 @@ def configure(level: Level, format: Format, *, collapse: bool = False) -> None:
     root.setLevel(level.upper())
 
 
-class _Handler(logging.StreamHandler[TextIO]):
-    """A class of its own, so that `configure` recognizes its handler."""
+class _Handler(logging.Handler):
+    """A class of its own, so that `configure` recognizes its handler.
+
+    The stream is the current stderr: progress on a terminal replaces it while it is shown.
+    """
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Format outside the lock: a hanging __str__ of an author blocks no other thread."""
@@ -94,8 +120,7 @@ class _Handler(logging.StreamHandler[TextIO]):
         try:
             line = self.format(record)
             with self.lock or nullcontext():
-                self.stream.write(line + self.terminator)
-                self.flush()
+                print(line, file=sys.stderr, flush=True)  # noqa: T201 - nothing if it is closed
         except Exception:
             self.handleError(record)
         return True
@@ -130,12 +155,13 @@ class TextFormatter(logging.Formatter):
     """Time, level, message, then key=value."""
 
     def __init__(self, *, tracebacks: bool, colour: bool) -> None:
+        """With `tracebacks`, those of exceptions raised on purpose follow as well."""
         super().__init__()
         self._tracebacks = tracebacks
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; at level debug a traceback may follow it."""
+        """Return the line; the traceback of an unexpected exception follows it."""
         level = record.levelname.lower()
         fields = _fields(record)
         kind, message = _error(record, fields)
@@ -147,8 +173,8 @@ class TextFormatter(logging.Formatter):
         )
         painted = self._paint(_COLOURS.get(level, 0), f"{level.upper():<7}")
         line = f"{_timestamp(record)} {painted} {printable(_text(record, _MESSAGE))}{pairs}"
-        trace = _traceback(self, record) if self._tracebacks else ""
-        return f"{line}\n{trace}" if trace else line
+        trace = _traceback(record, expected=self._tracebacks)
+        return f"{line}\n{indent(trace, '  ')}" if trace else line
 
     def _paint(self, colour: int, text: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self._colour else text
@@ -178,8 +204,7 @@ class JsonFormatter(logging.Formatter):
         line.update({f"{key}_" if key in line else key: value for key, value in fields.items()})
         if kind or message:
             line["error"] = {"type": kind, "message": message}
-        trace = _traceback(self, record) if self._tracebacks else ""
-        if trace:
+        if trace := _traceback(record, expected=self._tracebacks):
             line["traceback"] = trace
         return printable(json.dumps(line, ensure_ascii=False))
 
@@ -241,13 +266,22 @@ def _timestamp(record: logging.LogRecord) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return printable(formatter.formatException(record.exc_info), "\n") if record.exc_info else ""
+def _traceback(record: logging.LogRecord, *, expected: bool) -> str:
+    """Return the end of the traceback; with `expected`, also of exceptions raised on purpose."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None or not (expected or is_unexpected(error)):
+        return ""
+    text = "".join(format_exception(error, limit=-_FRAMES))
+    return printable(text[-_TRACEBACK:].rstrip(), "\n")
 
 
-def _wants_colour(stream: TextIO) -> bool:
+def _wants_colour(stream: TextIO | None) -> bool:
     """See no-color.org."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _is_of_author(record: logging.LogRecord) -> bool:
+    return not record.pathname.startswith(_NOT_AUTHORS)
 
 
 def _is_ours_or_important(record: logging.LogRecord) -> bool:

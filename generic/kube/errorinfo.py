@@ -110,8 +110,13 @@ def read_error(error: BaseException) -> ErrorInfo:
         requeue_after=seconds,
         waits=isinstance(error, RequeueAfter) and cause is error,
         retry_after=_guarded(lambda: None if after is None else check_seconds(after), None),
-        unexpected=None if isinstance(cause, _EXPECTED) else _raised(cause, text),
+        unexpected=_raised(cause, text) if is_unexpected(cause) else None,
     )
+
+
+def is_unexpected(error: BaseException) -> bool:
+    """Whether the error was not raised on purpose, and so is a bug."""
+    return not isinstance(error, _EXPECTED)
 
 
 def place(error: BaseException) -> str:

@@ -1,6 +1,5 @@
 """`actuator drill`: run a drill with live progress, tables, a report, and an exit status."""
 
-import logging
 import shlex
 import signal
 import subprocess
@@ -119,7 +118,7 @@ def drill(
         **given,
     )
     _check(settings)
-    _configure_logs(level)
+    logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if everything:
         holds = _hold_all(settings, rehearsals, output)
@@ -150,7 +149,7 @@ def _drill_landscape(
     if (chosen := scenario or default_scenario(known)) not in known:
         raise click.UsageError(f"no scenario {chosen!r}; the rehearsals have {', '.join(known)}")
     require_memory(1, shoots)
-    _configure_logs(level)
+    logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(
         scenario=chosen,
@@ -251,11 +250,3 @@ def _patience(scenario: str, break_rule: str | None) -> float:
     if scenario == SCENARIO:
         return 15.0 if break_rule else 120.0
     return 6.0 if break_rule else 90.0
-
-
-def _configure_logs(level: logs.Level | None) -> None:
-    """Disable logs unless requested: progress and tables replace them."""
-    if level is None:
-        logging.getLogger().addHandler(logging.NullHandler())
-    else:
-        logs.configure(level, "text")

@@ -1,7 +1,6 @@
 """`actuator explore`: crash-test the manager at every call of every operation."""
 
 import json
-import logging
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ from typing import Any
 import attrs
 import click
 
+from generic.controller import logs
 from generic.kube.printable import echo
 from generic.reconciler.operation import Operation
 from generic.testing.drill.settings import Watcher
@@ -55,7 +55,7 @@ def explore(
         calls=calls,
         patience=patience,
     )
-    logging.getLogger().addHandler(logging.NullHandler())  # progress and tables replace the log
+    logs.configure("info", "text", only_authors=True)  # progress and tables replace the others
     rehearsal = load_rehearsals(rehearsals)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     quiet = output == "json"

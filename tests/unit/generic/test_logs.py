@@ -2,9 +2,11 @@ import io
 import json
 import logging
 import sys
+from pathlib import Path
 
 import pytest
 
+from actuator.errors import ActuatorError, ApiError, LeaseLost, RequeueAfter
 from generic.controller import logs
 
 logger = logging.getLogger("test.logs")
@@ -103,15 +105,69 @@ def test_an_object_is_never_printed_only_its_type(written):
     assert line["items"] == ["<Secret>", 1]
 
 
-def test_an_error_has_type_and_message_and_no_traceback(written):
-    out = written()
+def fail(error, **more):
     try:
-        raise ValueError("not\nlike this")
-    except ValueError:
-        logger.exception("failed")
+        raise error
+    except type(error):
+        logger.exception("failed", **more)
+
+
+def test_an_error_has_type_and_message(written):
+    out = written()
+    fail(ValueError("not\nlike this"))
     [line] = lines(out)
     assert line["error"] == {"type": "ValueError", "message": "not\nlike this"}
-    assert "traceback" not in line
+
+
+EXPECTED = (ActuatorError("x"), ApiError(503, "x"), RequeueAfter(1), LeaseLost("x"))
+
+
+@pytest.mark.parametrize("format", ["json", "text"])
+@pytest.mark.parametrize("level", ["debug", "info", "error"])
+def test_a_bug_has_its_traceback_at_every_level_and_other_errors_at_debug(written, format, level):
+    """As docs/operations.md promises of the reason `Error`."""
+    for error in (*EXPECTED, KeyError("x"), SystemExit(1)):
+        out = written(level=level, format=format)
+        fail(error)
+        is_bug = error not in EXPECTED
+        assert ("test_logs.py" in out.getvalue()) is (is_bug or level == "debug")
+        assert ("most recent call last" in out.getvalue()) is (is_bug or level == "debug")
+
+
+def test_lines_of_a_traceback_are_indented_below_their_line(written):
+    out = written(format="text")
+    fail(KeyError("x"))
+    first, *others = out.getvalue().splitlines()
+    assert "ERROR" in first
+    assert others[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in others)
+
+
+def test_a_traceback_is_bounded(written):
+    """Two functions that call each other: Python shortens only the repetition of one line."""
+
+    def ping(level):
+        return pong(level + 1)
+
+    def pong(level):
+        return ping(level + 1) if level < 400 else {}["x" * 100_000]
+
+    out = written()
+    try:
+        ping(0)
+    except KeyError:
+        logger.exception("failed", extra={"fields": {"error": "deep"}})
+    [line] = lines(out)
+    assert len(line["traceback"]) <= 16 * 1024
+
+
+def test_a_printed_line_reaches_a_pipe_at_once(written, monkeypatch):
+    """In a pod, or under `actuator dev | tee`, which Python would write in blocks of 8 KiB."""
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe))
+    written()
+    print("here")
+    assert pipe.getvalue() == b"here\n"
 
 
 def test_an_error_given_as_a_field_is_printed_the_same_way(written):
@@ -126,21 +182,8 @@ def test_an_error_given_as_a_field_is_printed_the_same_way(written):
 
 def test_an_errors_type_is_said_once_where_the_field_names_it_too(written):
     out = written()
-    try:
-        raise ValueError("no")
-    except ValueError:
-        logger.exception("failed", extra={"fields": {"error": "ValueError: no"}})
+    fail(ValueError("no"), extra={"fields": {"error": "ValueError: no"}})
     assert lines(out)[0]["error"] == {"type": "ValueError", "message": "no"}
-
-
-def test_the_traceback_is_there_at_level_debug(written):
-    for format in ("json", "text"):
-        out = written(level="debug", format=format)
-        try:
-            raise ValueError("no")
-        except ValueError:
-            logger.exception("failed")
-        assert "test_logs.py" in out.getvalue()
 
 
 def test_a_text_line_stays_one_line_whatever_is_in_it(written):
@@ -245,7 +288,7 @@ def test_a_value_without_text_is_shown_as_its_type(written, format):
     except UnspeakableError:
         logger.exception("four")
     text = out.getvalue()
-    assert text.count("\n") == 5
+    assert len([line for line in text.splitlines() if line[0] != " "]) == 5
     for words in ("<UnspeakableText>", "<UnspeakableError>", "two %s", "<Unspeakable>", "four"):
         assert words in text
 
@@ -289,3 +332,20 @@ def test_every_error_is_written_where_lines_are_not_collapsed(written):
     for _ in range(3):
         logger.error("operation failed")
     assert len(lines(out)) == 3
+
+
+def test_a_drill_shows_only_what_authors_log(written):
+    """Progress and tables replace the lines of the framework, its samples, and libraries."""
+    out = written(only_authors=True)
+    home, library = Path(logs.__file__).parents[2], Path(pytest.__file__).parent
+    files = {
+        "author": Path("/home/author/acme.py"),
+        "framework": home / "generic" / "manager" / "manager.py",
+        "sample": home / "extensions" / "aws" / "vpc.py",
+        "library": library / "library.py",
+        "Python": Path(logging.__file__).parent / "config.py",
+    }
+    for name, path in files.items():
+        code = compile(f"logger.warning({name!r})", str(path), "exec")
+        exec(code, {"logger": logger})
+    assert [line["msg"] for line in lines(out)] == ["author"]

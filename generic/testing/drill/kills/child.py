@@ -12,7 +12,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import BinaryIO, NoReturn
@@ -61,6 +62,8 @@ class Order:
 
 def main() -> None:
     """Fork a child for each order until standard input ends."""
+    answer = partial(_answer, os.dup(1))
+    os.dup2(2, 1)  # the texts that an author prints, or a program of the author, are no answers
     lines = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - as long as the process lives
     parts = [resolve_name(reference) for reference in sys.argv[1:]]
     while line := lines.readline():
@@ -69,14 +72,19 @@ def main() -> None:
         order = cattrs.structure(json.loads(line), Order)
         pid = os.fork()
         if pid == 0:
-            _work(order, CombinedRehearsal([part() for part in parts]), lines)
+            _work(order, CombinedRehearsal([part() for part in parts]), lines, answer)
         _, status = os.waitpid(pid, 0)
-        _answer(os.waitstatus_to_exitcode(status))
+        answer(os.waitstatus_to_exitcode(status))
 
 
-def _work(order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoReturn:
+def _work(
+    order: Order,
+    rehearsal: CombinedRehearsal,
+    lines: BinaryIO,
+    answer: Callable[[object], None],
+) -> NoReturn:
     """Run a manager in this process until a line or the end of input arrives."""
-    _answer(os.getpid())
+    answer(os.getpid())
     signal.alarm(order.seconds)
     reaper, calls = Reaper(Path(order.calls), order.kill), Path(order.calls)
     broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break()
@@ -101,13 +109,13 @@ def _work(order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoRetu
     manager.start()
     if not manager.wait_synced(_SYNC_SECONDS):
         sys.exit(f"not synced within {_SYNC_SECONDS:.0f} s")
-    _answer(WORKING)
+    answer(WORKING)
     lines.readline()
     os._exit(0)
 
 
-def _answer(what: object) -> None:
-    os.write(1, f"{what}\n".encode())
+def _answer(pipe: int, what: object) -> None:
+    os.write(pipe, f"{what}\n".encode())
 
 
 if __name__ == "__main__":
