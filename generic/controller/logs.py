@@ -21,27 +21,19 @@ from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from io import TextIOWrapper
 from pathlib import Path, PurePath
-from sysconfig import get_path
 from textwrap import indent
 from traceback import format_exception
 from typing import Any, Literal, TextIO
 from uuid import UUID
 
-from generic.kube.errorinfo import is_unexpected
+from generic.kube.errorinfo import FRAMEWORK, LIBRARIES, is_unexpected
 from generic.kube.printable import printable
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
-_HOME = Path(__file__).parents[2]
-_NOT_AUTHORS = tuple(
-    f"{folder}{os.sep}"
-    for folder in (
-        *(_HOME / name for name in ("actuator", "extensions", "generic")),
-        *(get_path(name) for name in ("stdlib", "purelib", "platlib")),
-    )
-)
+_SAMPLES = f"{Path(__file__).parents[2] / 'extensions'}{os.sep}"
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
 _MINUTE = 60.0
 _FRAMES = 30
@@ -281,7 +273,7 @@ def _wants_colour(stream: TextIO | None) -> bool:
 
 
 def _is_of_author(record: logging.LogRecord) -> bool:
-    return not record.pathname.startswith(_NOT_AUTHORS)
+    return not record.pathname.startswith((*FRAMEWORK, *LIBRARIES, _SAMPLES))
 
 
 def _is_ours_or_important(record: logging.LogRecord) -> bool:

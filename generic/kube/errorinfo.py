@@ -6,11 +6,14 @@ properties), so it belongs inside the guarded call, under the time limit of that
 Not here: the consequences for the object (`reconciler`, `reporter`).
 """
 
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from pathlib import PurePath
-from traceback import walk_tb
+from pathlib import Path, PurePath
+from sysconfig import get_path
+from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import TypeVar
 
@@ -34,7 +37,12 @@ from generic.kube.refusals import DENIED, REMEDIES, reason_of
 MAX_TEXT = 8192
 """Maximum length of an error's text, in bytes of UTF-8."""
 
-_NOT_AUTHORS = frozenset({"actuator", "generic", "importlib"})
+_HOME = Path(__file__).parents[2]
+FRAMEWORK = tuple(f"{_HOME / name}{os.sep}" for name in ("actuator", "generic"))
+"""The folders of this framework, without its samples."""
+_INSTALLED = tuple({f"{get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
+LIBRARIES = (*_INSTALLED, f"{get_path('stdlib')}{os.sep}", "<")
+"""The folders of Python and of installed packages; generated code has a name like "<string>"."""
 _MAX_CAUSES = 16
 _MAX_CODES = 8
 _EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
@@ -120,18 +128,32 @@ def is_unexpected(error: BaseException) -> bool:
 
 
 def place(error: BaseException) -> str:
-    """Return "module.py:LINE" of the author's code that raised the error, or "".
+    """Return "module.py:LINE" of the author's code that raised the error, or ""."""
+    return _authors(walk_tb(error.__traceback__))
 
-    The first module outside the framework is the author's; it may have called a library.
+
+def standing(thread: int) -> str:
+    """Return "module.py:LINE" of the author's code that a thread executes now, or ""."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented
+    return _authors(reversed([*walk_stack(frame)])) if frame else ""
+
+
+def _authors(calls: Iterable[tuple[FrameType, int]]) -> str:
+    """Return the innermost place in the author's code, from the calls, the outermost first.
+
+    Of an extension that is installed among libraries, it is the outermost package of these.
     """
-    frames = [(_package(frame), frame, line) for frame, line in walk_tb(error.__traceback__)]
-    authors = [found for found in frames if found[0] not in _NOT_AUTHORS]
-    own = [found for found in authors if found[0] == authors[0][0]]
-    return f"{PurePath(own[-1][1].f_code.co_filename).name}:{own[-1][2]}" if own else ""
+    named = [(frame.f_code.co_filename, line) for frame, line in calls]
+    found = [one for one in named if not one[0].startswith(FRAMEWORK)]
+    own = [one for one in found if not one[0].startswith(LIBRARIES)]
+    if not own:
+        installed = [one for one in found if one[0].startswith(_INSTALLED)]
+        own = [one for one in installed if _package(one[0]) == _package(installed[0][0])]
+    return f"{PurePath(own[-1][0]).name}:{own[-1][1]}" if own else ""
 
 
-def _package(frame: FrameType) -> str:
-    return _guarded(lambda: frame.f_globals["__name__"].partition(".")[0], "")
+def _package(file: str) -> str:
+    return file.removeprefix(next(filter(file.startswith, _INSTALLED))).partition(os.sep)[0]
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:

@@ -126,17 +126,17 @@ class Attempt:
         if is_due:
             self._removal = Removal.NEVER
 
-    def publish(self) -> None:
-        """Write the state Processing, once. Raises ObjectGone or ApiError.
+    def publish(self, text: str = "") -> None:
+        """Write the state Processing, once without a text. Raises ObjectGone or ApiError.
 
         A kind that reports by conditions keeps its current condition, if it has one.
         """
-        if self._is_published:
+        if self._is_published and not text:
             return
         self._is_published = True
         shown = any(type == status.READY for type, _ in self.entry.header.conditions)
         if self._kind.ready is None or not shown:
-            self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
+            self._show(LastOperationState.PROCESSING, text or _sentence(self.doing), {})
 
     def wait(self, description: str) -> None:
         """Write the state Processing with a description.

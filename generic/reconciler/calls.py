@@ -23,6 +23,7 @@ from actuator.errors import (
 )
 from actuator.interface import Client, Clock
 from generic.kube.delegating import DelegatingClient
+from generic.kube.errorinfo import standing
 from generic.kube.tenants import Refused
 from generic.reconciler.operation import Operation
 
@@ -106,6 +107,7 @@ class Call:
     ) -> None:
         """`client` is that of the seed; `gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
+        self._thread, self._began = threading.get_ident(), clock.monotonic()
         self.client: Client = FencedClient(client, self.permit)
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
@@ -115,6 +117,16 @@ class Call:
         self._lock = threading.Lock()
         self._cancelled: Cancelled | None = None
         self._over = False
+
+    @property
+    def method(self) -> str:
+        """The name of the method in messages."""
+        return self.operation.value
+
+    def progress(self) -> dict[str, object]:
+        """Return the fields of a log line about a call that has not returned."""
+        seconds = round(self.clock.monotonic() - self._began)
+        return {"method": self.method, "seconds": seconds, "at": standing(self._thread)}
 
     def check(self) -> None:
         """See Context."""
@@ -163,6 +175,12 @@ class Call:
             if self._cancelled is None:
                 self._cancelled = CallAbandoned("the call has ended")
             return first
+
+
+def blocks(progress: dict[str, object]) -> str:
+    """Describe a call that has not returned, by its `progress`."""
+    text = "{method} has not returned for {seconds} s".format(**progress)
+    return f"{text}; its thread is at {progress['at']}" if progress["at"] else text
 
 
 class AbandonedCalls:

@@ -8,7 +8,7 @@ operation, and the use of the result.
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -44,7 +44,8 @@ from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
 from generic.kube.remote import Remote
-from generic.reconciler.calls import Call, FencedClient, ShootClient
+from generic.kube.timers import Timer, Timers
+from generic.reconciler.calls import Call, FencedClient, ShootClient, blocks
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
@@ -52,6 +53,8 @@ from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 
 _MAX_PROBLEMS = 100
+BLOCKS_AFTER = 30.0
+"""Seconds after which a call that has not returned is reported."""
 RESOURCES_SECONDS = 2.0
 """Time limit of external_resources in seconds: it sends no requests."""
 
@@ -89,6 +92,9 @@ class Invoker(Struct, frozen=True):
     timed: Callable[[str, float], None]
     """Receives the name of each operation and the seconds of its call, when it returns."""
     remote: Remote
+    timers: Timers
+    processing_after: float | None = None
+    """Seconds after which a call that reports is published; None: never."""
 
     def invoke(
         self,
@@ -97,14 +103,16 @@ class Invoker(Struct, frozen=True):
         obj: Any,
         cluster: Cluster,
         capture: Callable[[], None] = lambda: None,
+        publish: Callable[[str], None] = lambda _text: None,
     ) -> Result:
         """Call the actuator; `call` is registered in `tracks`, so that it can be cancelled before.
 
         `capture` reads the actuator's changes of `obj` under the same time limit, if they will be
-        written. Raises CallFailed, and WorkerReplaced if the call was abandoned.
+        written. `publish` writes that the call runs, with a text if it blocks. Raises CallFailed,
+        and WorkerReplaced if the call was abandoned.
         """
         name = call.operation.value
-        with self._guarded(call, track, capture):
+        with self._guarded(call, track, capture), self._announced(call, publish):
             call.check()  # an actuator that sends no request must not start without the lease
             began = self.clock.monotonic()
             try:
@@ -141,10 +149,29 @@ class Invoker(Struct, frozen=True):
         """Raise CallFailed while a call for that object has not returned: never two at a time."""
         if track.abandoned:
             hangs = CallHangs(
-                "an earlier call of the actuator has not returned; the next call starts when it "
-                "returns, the extension restarts, or the deletion is forced"
+                f"an earlier call blocks: {blocks(track.abandoned[0].progress())}; the next call "
+                "starts when it returns, the extension restarts, or the deletion is forced"
             )
             raise CallFailed(read_error(hangs))
+
+    @contextmanager
+    def _announced(self, call: "ActuatorCall", publish: Callable[[str], None]) -> Iterator[None]:
+        """Until the call returns, publish that it runs, and later the line at which it blocks."""
+        timers: list[Timer] = []
+        first = 1.0 if self.processing_after is None else self.processing_after
+
+        def begin() -> None:
+            if self.processing_after is not None:
+                publish("")
+            report = partial(call.report_blocked, publish)
+            timers.append(self.timers.call_later(BLOCKS_AFTER - first, report))
+
+        timers.append(self.timers.call_later(first, begin))
+        try:
+            yield
+        finally:
+            for timer in timers:  # an action that is running may add one
+                timer.cancel()
 
     @contextmanager
     def _guarded(self, call: Call, track: Track, capture: Callable[[], None]) -> Iterator[None]:
@@ -219,6 +246,19 @@ class ActuatorCall(Call):
         self._invoker = invoker
         self._report = report
         self._save = save
+
+    @property
+    def method(self) -> str:
+        """See Call."""
+        return f"{self._invoker.name}.{self.operation.value}"
+
+    def report_blocked(self, publish: Callable[[str], None]) -> None:
+        """Report where the call blocks: in the log, as an event, and in the status."""
+        progress = self.progress()
+        self._report.log.warning("call blocks", extra={"fields": progress})
+        self._report.event("CallBlocks", blocks(progress), warning=True)
+        if not self.cancelled:  # else another call may write the status
+            publish(blocks(progress))
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -91,9 +91,17 @@ class Reconciler:
         self._tracks = Tracks(d.abandoned, d.clock, d.force_delete_budget)
         verdict, cluster = d.clusters.verdict, d.clusters.cluster
         self.watchdog = DeletionWatchdog(self._kind, self._store, self._tracks, verdict, d.clock)
-        called = d.sinks.metrics.called
         self._invoker = Invoker(
-            actuator, self._kind, d.client, d.clock, d.gate, self._tracks, called, d.remote
+            actuator=actuator,
+            kind=self._kind,
+            client=d.client,
+            clock=d.clock,
+            gate=d.gate,
+            tracks=self._tracks,
+            timed=d.sinks.metrics.called,
+            remote=d.remote,
+            timers=d.timers,
+            processing_after=d.processing_after,
         )
         self._force_deletion = ForceDeletion(self._invoker, self._cls, cluster)
         self._late_cleanup = LateCleanup(self._invoker, self._cls, cluster)
@@ -196,20 +204,13 @@ class Reconciler:
         track.called_at = attempt.start.resource_version
         self._tracks.begin(track, call)
         self.watchdog.observe_forced(track.request)  # forced between the decision and now
-        timer = None
-        if self._d.processing_after is not None:  # else it is already published
-            publish = partial(self._publish, attempt, report)
-            timer = self._d.timers.call_later(self._d.processing_after, publish)
-        try:
-            return self._invoker.invoke(call, track, obj, cluster, attempt.capture)
-        finally:
-            if timer is not None:
-                timer.cancel()
+        publish = partial(self._publish, attempt, report)
+        return self._invoker.invoke(call, track, obj, cluster, attempt.capture, publish)
 
-    def _publish(self, attempt: Attempt, report: Reporter) -> None:
+    def _publish(self, attempt: Attempt, report: Reporter, text: str) -> None:
         """Publish Processing, as the operation is still running."""
         with suppress(ObjectGone):  # its worker handles it
-            self._write(attempt.publish, report)
+            self._write(partial(attempt.publish, text), report)
 
     def _release(self, attempt: Attempt, deletion: Deletion | None, report: Reporter) -> None:
         """Remove our finalizer, and count the end of a deletion."""

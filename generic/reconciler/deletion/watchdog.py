@@ -122,7 +122,7 @@ class DeletionWatchdog(Struct, frozen=True):
             call.cancel("the deadline of this operation passed", grace=0)
         if not self.tracks.abandon(track, call):
             return False
-        fields = {"kind": self.kind.name, "object": str(track.request)}
+        fields = {"kind": self.kind.name, "object": str(track.request), **call.progress()}
         logger.warning("call abandoned", extra={"fields": fields})
         return True
 

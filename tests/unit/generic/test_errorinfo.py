@@ -4,6 +4,8 @@ import gc
 import json
 import logging
 import weakref
+from pathlib import Path
+from sysconfig import get_path
 
 import pytest
 
@@ -18,6 +20,7 @@ from actuator.errors import (
     ShootUnreachable,
     Unavailable,
 )
+from generic.kube import errorinfo
 from generic.kube.errorinfo import MAX_TEXT, describe, place, read_error, shorten
 from generic.library.healthchecks.runs import Runs
 from generic.reconciler.attempt import is_refused
@@ -288,6 +291,37 @@ def test_the_place_is_the_line_of_the_author_that_called_a_library():
     assert place(raised.value) == f"test_errorinfo.py:{line}"
     assert place(read_error(raised.value).unexpected) == f"test_errorinfo.py:{line}"
     assert place(ValueError("never raised")) == ""
+
+
+HERE, INSTALLED = "/home/author", get_path("purelib")
+FRAMEWORK = Path(errorinfo.__file__).parents[2]
+CALLS = {
+    "a helper of the author": ([f"{HERE}/acme.py", f"{HERE}/cloud.py"], "cloud.py:1"),
+    "a library": ([f"{HERE}/acme.py", f"{INSTALLED}/boto3/x.py"], "acme.py:1"),
+    "Python": ([f"{HERE}/acme.py", f"{get_path('stdlib')}/json/decoder.py"], "acme.py:1"),
+    "generated code": ([f"{HERE}/acme.py", "<attrs generated>"], "acme.py:1"),
+    "the framework": ([f"{HERE}/acme.py", f"{FRAMEWORK}/generic/kube/client.py"], "acme.py:1"),
+    "called back": ([f"{FRAMEWORK}/generic/x.py", f"{INSTALLED}/y/y.py", f"{HERE}/a.py"], "a.py:1"),
+    "an installed extension": (
+        [f"{INSTALLED}/acme/a.py", f"{INSTALLED}/acme/b.py", f"{INSTALLED}/boto3/x.py"],
+        "b.py:1",
+    ),
+    "no author": ([f"{FRAMEWORK}/generic/x.py", f"{FRAMEWORK}/actuator/y.py"], ""),
+}
+
+
+@pytest.mark.parametrize(("files", "found"), CALLS.values(), ids=CALLS)
+def test_the_place_is_the_innermost_of_the_author(files, found):
+    """As each file calls the next one, and the last one raises."""
+    call = None  # to call it fails
+    for file in reversed(files):
+        scope = {"call": call}
+        exec(compile("def run(): call()", file, "exec"), scope)
+        call = scope["run"]
+    with pytest.raises(TypeError) as raised:
+        call()
+    outer = raised.value.with_traceback(raised.value.__traceback__.tb_next)
+    assert place(outer) == found
 
 
 def test_a_module_without_a_name_has_no_influence_on_the_place():
