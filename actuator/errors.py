@@ -71,7 +71,7 @@ class ActuatorError(Exception):
     def __init__(self, message: str, *, codes: Iterable[ErrorCode] = (), reason: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.codes = tuple(dict.fromkeys(codes))
+        self.codes = tuple(dict.fromkeys([codes] if isinstance(codes, ErrorCode) else codes))
         self.reason = reason
 
 

@@ -227,6 +227,7 @@ class HttpServer:
     request_seconds = 5.0
     """Seconds for the body of a request, and for its answer."""
     remedy = "set another address"
+    """The remedy in the error about an address that is in use."""
     shares_port = False
     """Whether other sockets of the same user may be bound to the port."""
 

@@ -31,8 +31,10 @@ from actuator.errors import (
     RequeueAfter,
     check_seconds,
 )
+from actuator.suggestions import did_you_mean
+from generic.kube.contractmistakes import mistake
 from generic.kube.printable import printable
-from generic.kube.refusals import DENIED, REMEDIES, reason_of
+from generic.kube.refusals import DENIED, reason_of, remedy_for
 
 MAX_TEXT = 8192
 """Maximum length of an error's text, in bytes of UTF-8."""
@@ -73,8 +75,10 @@ class ErrorInfo(Struct, frozen=True, kw_only=True):
     """Whether this is a RequeueAfter without a cause: unfinished, but no error."""
     retry_after: float | None = None
     """Seconds from the API server's Retry-After."""
+    is_bug: bool = False
+    """Whether the error was not raised on purpose."""
     unexpected: Raised | None = None
-    """The exception for the log, if it was not raised on purpose."""
+    """The exception of a bug for the log, unless the text says what to do."""
 
     def is_a(self, *classes: type[BaseException]) -> bool:
         """Whether the error is of one of these classes."""
@@ -106,19 +110,24 @@ def read_error(error: BaseException) -> ErrorInfo:
         reason = _guarded(partial(getattr, cause, "reason", ""), "")
         own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
     after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
-    text, refusal = describe(cause), _refusal(chain)
-    if isinstance(cause, ApiError) and (remedy := REMEDIES.get(refusal)):
-        text = f"{shorten(text, MAX_TEXT - len(remedy) - 2)}; {remedy}"
+    wrong = _guarded(lambda: mistake(cause), "")
+    text, is_bug = wrong or describe(cause), is_unexpected(cause)
+    refusal, remedy = _refusal(chain)
+    if isinstance(cause, ApiError) or refusal == "Forbidden":
+        text = _with(text, remedy and f"; {remedy}")
+    text = _with(text, _ignored_code(chain))
+    at = place(cause) if is_bug else ""
     return ErrorInfo(
         cls=type(cause),
-        text=text,
+        text=_with(text, at and f" ({at})"),
         codes=_codes(chain),
         reason=own,
         blocked_reason=refusal or _blocked_reason(cause, own),
         requeue_after=seconds,
         waits=isinstance(error, RequeueAfter) and cause is error,
         retry_after=_guarded(lambda: None if after is None else check_seconds(after), None),
-        unexpected=_raised(cause, text) if is_unexpected(cause) else None,
+        is_bug=is_bug,
+        unexpected=_raised(cause, text) if is_bug and not wrong else None,
     )
 
 
@@ -198,15 +207,35 @@ def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
     return tuple(found)
 
 
+def _ignored_code(chain: list[BaseException]) -> str:
+    """Return a remark about the first code that Gardener does not know, or ""."""
+    for error in chain:
+        codes: list[str] = []
+        if isinstance(error, ActuatorError):
+            codes = _guarded(partial(_strings, error), [])
+        for code in codes:
+            if code not in _CODES:
+                return f"; unknown error code {code[:60]!r} is ignored{did_you_mean(code, _CODES)}"
+    return ""
+
+
 def _strings(error: ActuatorError) -> list[str]:
     return [str.__str__(code) for code in islice(error.codes, _MAX_CODES)]
 
 
-def _refusal(chain: list[BaseException]) -> str:
-    """Return the reason of the first refusal in the chain, or ""."""
-    refused = [error for error in chain if isinstance(error, ApiError)]
-    reasons = (_guarded(partial(reason_of, one, describe(one)), "") for one in refused)
-    return next(filter(None, reasons), "")
+def _refusal(chain: list[BaseException]) -> tuple[str, str]:
+    """Return the reason of the first refusal in the chain with its remedy, each "" without one."""
+    for error in chain:
+        if isinstance(error, ApiError):
+            text = describe(error)
+            if reason := _guarded(partial(reason_of, error, text), ""):
+                return reason, remedy_for(reason, text)
+    return "", ""
+
+
+def _with(text: str, end: str) -> str:
+    """Return the text, shortened, with this end."""
+    return f"{shorten(text, MAX_TEXT - len(end.encode()))}{end}" if end else text
 
 
 def _blocked_reason(error: BaseException, own: str) -> str:

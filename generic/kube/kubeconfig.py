@@ -306,7 +306,8 @@ def _use(source: str, load: Callable[[], None]) -> None:
         with _complaints() as complaints:
             load()
     except Exception as error:  # the package raises any exception of its parsers
-        raise ConfigurationError(f"cannot load {source}: {_one_line(error)}") from error
+        remedy = "; correct the file" if source.startswith("kubeconfig") else ""
+        raise ConfigurationError(f"cannot load {source}: {_one_line(error)}{remedy}") from error
     if complaints:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 

@@ -11,7 +11,8 @@ logger = logging.getLogger(__name__)
 
 ABSENT = "the API server does not serve this kind: its CRD is not installed"
 _REMEDIES = {
-    ABSENT.partition(":")[0]: "install the CRD; `actuator crds` prints those of Gardener's kinds",
+    ABSENT.partition(":")[0]: "install the CRD: `actuator crds` prints those of Gardener's kinds, "
+    "`actuator crds MODULE:CLASS` that of your own",
     "forbidden": "grant the roles that `actuator rbac` prints",
 }
 """By the text before the first colon of a problem."""

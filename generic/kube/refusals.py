@@ -26,6 +26,11 @@ _TEXTS = (
     (_NO, "AdmissionDenied"),
 )
 _KNOWN = [(re.compile(text), reason) for text, reason in _TEXTS]
+_MISSING = re.compile(
+    rf'{_NO}[Uu]ser ".{{1,1024}}?" cannot ([a-z]+) resource "([a-z0-9./-]+)" '
+    r'in API group "([\w.-]*)"'
+)
+_REQUESTED = re.compile(r"\w+ /apis/([\w.-]+/\w+)/")
 _CLASSES = (
     (errors.Forbidden, "Forbidden"),
     (errors.Unauthorized, "Unauthorized"),
@@ -62,6 +67,20 @@ def reason_of(error: errors.ApiError, text: str) -> str:
     if error.status == 404 or (isinstance(error, errors.Forbidden) and not error.reason):
         return "UnexpectedAnswer"
     return next((reason for cls, reason in _CLASSES if isinstance(error, cls)), "")
+
+
+def remedy_for(reason: str, text: str) -> str:
+    """Return the remedy for an error with this text; for RBAC with the permission as code."""
+    missing = _MISSING.match(text) if reason == "Forbidden" else None
+    if missing is None:
+        return REMEDIES.get(reason, "")
+    verb, resource, group = missing.groups()
+    requested = _REQUESTED.match(text)
+    version = f"{group}/v1" if group else "v1"
+    if requested and requested[1].startswith(f"{group}/"):
+        version = requested[1]
+    code = f'Permission(api_version="{version}", resource="{resource}", verbs=["{verb}"])'
+    return f"{REMEDIES[reason]}, after you add {code} to the actuator's `permissions`"
 
 
 def explained(error: errors.ApiError, **remedies: str) -> str:

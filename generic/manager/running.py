@@ -167,6 +167,28 @@ def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
     return thread
 
 
+def check_ports(options: Options, *, webhooks: bool) -> None:
+    """Raise ConfigurationError, with the flag, if a port of the manager is in use."""
+    addresses = _addresses(options)
+    if webhooks:
+        host, port = options.webhook_config_server_host, options.webhook_config_server_port
+        addresses[Address(host, port)] = "--webhook-config-server-port"
+    for address, flag in addresses.items():
+        server = HealthServer(address)
+        server.remedy = f"set another {flag}"
+        server.start()
+        server.stop()
+
+
+def _addresses(options: Options) -> dict[Address, str]:
+    """Return the addresses of health and metrics, which may be equal, with their flags."""
+    flags = {
+        "--health-bind-address": options.health_bind_address,
+        "--metrics-bind-address": options.metrics_bind_address,
+    }
+    return {found: flag for flag, text in flags.items() if (found := parse_address(text))}
+
+
 def _serve(options: Options, metrics: Metrics, probes: Probes) -> list[HealthServer]:
     """Start the servers for metrics and health; equal addresses share one.
 
@@ -175,16 +197,16 @@ def _serve(options: Options, metrics: Metrics, probes: Probes) -> list[HealthSer
     at = parse_address(options.metrics_bind_address)
     probes_at = parse_address(options.health_bind_address)
     servers: dict[Address, HealthServer] = {}
-    for address in filter(None, (at, probes_at)):
-        if address not in servers:
-            servers[address] = HealthServer(
-                address,
-                healthz=probes.alive() if address == probes_at else None,
-                readyz=probes.ready() if address == probes_at else None,
-                remarks=probes.remarks,
-                metrics=metrics.expose if address == at else None,
-            )
-            servers[address].start()
+    for address, flag in _addresses(options).items():
+        servers[address] = HealthServer(
+            address,
+            healthz=probes.alive() if address == probes_at else None,
+            readyz=probes.ready() if address == probes_at else None,
+            remarks=probes.remarks,
+            metrics=metrics.expose if address == at else None,
+        )
+        servers[address].remedy = f"set another {flag}"
+        servers[address].start()
     if servers:
         named = {"metrics": at, "health": probes_at}
         fields = {name: str(servers[one].address) for name, one in named.items() if one}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import islice
+from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
@@ -70,9 +71,13 @@ class CallFailed(Exception):
 class WrongResult(ActuatorError):
     """An actuator returned a value that the contract does not allow."""
 
-    def __init__(self, what: str, got: object, wanted: str) -> None:
+    def __init__(self, actuator: Actuator[Any], method: str, got: object, wanted: str) -> None:
+        cls = type(innermost(actuator))
+        code = getattr(getattr(cls, method, None), "__code__", None)
+        at = f" ({PurePath(code.co_filename).name}:{code.co_firstlineno})" if code else ""
+        what = f"{cls.__name__}.{method}"
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
-        super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}", codes=codes)
+        super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}{at}", codes=codes)
 
 
 class CallHangs(ActuatorError):
@@ -202,7 +207,7 @@ class Invoker(Struct, frozen=True):
         problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
         for one in problems:
             if not isinstance(one, FieldProblem):
-                raise WrongResult(f"{self.name}.validate", one, "yield FieldProblems")
+                raise WrongResult(self.actuator, "validate", one, "yield FieldProblems")
         if problems:
             raise invalid(obj, problems)
 
@@ -216,7 +221,7 @@ class Invoker(Struct, frozen=True):
             result.close()  # else Python warns that it was never awaited
         wanted = "return None or a Result" if operation.guards else "return None"
         again = f"{wanted} when done, and raise RequeueAfter to be called again"
-        raise WrongResult(f"{self.name}.{operation.value}", result, again)
+        raise WrongResult(self.actuator, operation.value, result, again)
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from actuator.meta import Kind
 from generic.controller import logs
 from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
 from generic.kube.dropped import NotStored
-from generic.kube.errorinfo import ErrorInfo, describe, place
+from generic.kube.errorinfo import ErrorInfo, describe
 from generic.kube.events import About, EventRecorder
 from generic.reconciler.attempt import is_refused
 from generic.reconciler.blocked import NO_RETRY
@@ -98,8 +98,6 @@ class Reporter(Struct, frozen=True, dict=True):
         """Report a failed operation, which is retried unless `gives_up`."""
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
-        if error.unexpected and (at := place(error.unexpected)):
-            fields["at"] = at
         self.log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
         if operation.calls:
@@ -114,7 +112,7 @@ class Reporter(Struct, frozen=True, dict=True):
             self.deletion(Outcome.FAILED)
         if error.is_a(DeadlineExceeded):
             self.sinks.metrics.timed_out()
-        elif error.unexpected:
+        elif error.is_bug:
             self.sinks.metrics.panicked()
 
     def succeeded(self, operation: Operation) -> None:

@@ -24,8 +24,6 @@ from actuator.cluster import Cluster
 from actuator.shared_names import share_names
 from actuator.v1alpha1 import KINDS
 from generic.controller import logs
-from generic.controller.health import HealthServer
-from generic.controller.httpserver import parse_address
 from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
 from generic.kube.printable import echo
@@ -35,6 +33,7 @@ from generic.manager.flags import FLAGS, PREFIX, ManagerCommand
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
+from generic.manager.running import check_ports
 from generic.reconciler.orphans import Orphan
 from generic.testing.drill.seeds import running_seed
 from generic.testing.drill.shoots import ShootManager, Shoots
@@ -77,10 +76,7 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
         raise click.UsageError("--context requires --kubeconfig")
     options = attrs.evolve(options, shutdown_timeout=min(options.shutdown_timeout, _STOP_SECONDS))
     manager = load_manager(extension, types, options)
-    for text in {options.metrics_bind_address, options.health_bind_address}:
-        if address := parse_address(text):  # refuse one in use before anything is started
-            (server := HealthServer(address)).start()
-            server.stop()
+    check_ports(options, webhooks=bool(manager.webhooks))
     for number in (signal.SIGINT, signal.SIGTERM):  # shells ignore SIGINT for background jobs
         signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt), announced() as announce, _seed(options) as (admin, used):

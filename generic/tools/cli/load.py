@@ -54,7 +54,8 @@ def load(reference: str) -> Any:
     except ActuatorError as error:  # such as a missing extra
         raise ConfigurationError(f"{reference}: {error}") from error
     except Exception as error:
-        why = f"{type(error).__name__}: {error}{_where(error)}"
+        text = error.msg if isinstance(error, SyntaxError) else error
+        why = f"{type(error).__name__}: {text}{_where(error)}"
         raise ConfigurationError(f"{reference}: importing {module_name} failed: {why}") from error
     for name in path.split("."):
         try:
@@ -81,6 +82,8 @@ def _authors(reference: str) -> Iterator[None]:
 def _where(error: Exception) -> str:
     """Return the place of the error in the author's code in parentheses, or ""."""
     found = place(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        found = f"{Path(error.filename).name}:{error.lineno}"
     return f" ({found})" if found else ""
 
 

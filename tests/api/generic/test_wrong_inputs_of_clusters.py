@@ -159,8 +159,8 @@ def test_a_cluster_that_does_not_answer_comes_with_its_remedy(
     [
         ("--context nope", "context 'nope' not found; set --context to one of: "),
         ("--master ftp://x", "set https://HOST:PORT"),
-        ("--metrics-bind-address 127.0.0.1:TAKEN", "Address already in use; set another address"),
-        ("--health-bind-address 127.0.0.1:TAKEN", "Address already in use; set another address"),
+        ("--metrics-bind-address 127.0.0.1:TAKEN", "Address already in use; set another --metri"),
+        ("--health-bind-address 127.0.0.1:TAKEN", "Address already in use; set another --health"),
         ("--metrics-bind-address 192.0.2.1:80", "Cannot assign requested address; set another"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_manager_that_cannot_start_says_why(fails, line, words):
 def test_a_port_in_use_ends_the_development_before_it_starts(fails, flag):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        words = f"cannot listen on {address}: Address already in use; set another address"
+        words = f"cannot listen on {address}: Address already in use; set another {flag}"
         fails(f"dev mine:extension {FREE} {flag} {address}", words)
 
 

@@ -1,22 +1,17 @@
 """docs/development-shoot.md: its commands work in the order of the page."""
 
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from developing import Development
 from harness import eventually
 
 from generic.kube.client import connect
 from generic.testing.garden.gardenlet import Resource
 
 DOCS = Path(__file__).parents[3] / "docs"
-ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 FILE = re.compile(r"^Create `(\S+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 STEP = re.compile(
     rf"{FILE.pattern}|^In `(\S+)`, replace `(.+?)` with `(.+?)`|^```sh\n(.*?)^```",
@@ -26,58 +21,13 @@ SERVES = "the manager serves Infrastructure acme"
 INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 
 
-class Development:
-    """A running `actuator dev`, in a session of its own."""
-
-    def __init__(self, log, *arguments):
-        free = {f"ACTUATOR_{name}_BIND_ADDRESS": "0" for name in ("METRICS", "HEALTH")}
-        self._log = log
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [*ACTUATOR, *arguments],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **free},
-                start_new_session=True,
-            )
-        self._served = 0
-        self.until_served()
-
-    def text(self):
-        return self._log.read_text()
-
-    def until_served(self):
-        """Wait for the next start of the manager."""
-        self._served += 1
-        eventually(lambda: self.text().count(SERVES) == self._served, seconds=60)
-
-    def stop(self):
-        """Press Ctrl-C; return the exit status. A manager that has to be killed takes longer."""
-        os.killpg(self._process.pid, signal.SIGINT)
-        return self._process.wait(9)
-
-    def kill(self):
-        self._process.kill()
-        self._process.wait()
-
-    def processes(self):
-        """The processes of its session, all that it started."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(ProcessLookupError, FileNotFoundError):
-                is_ours = os.getsid(int(process.name)) == self._process.pid
-                command = process.joinpath("cmdline").read_text()  # empty once it has ended
-                found += [command] if is_ours and command else []
-        return found
-
-
 @pytest.fixture
 def development(tmp_path, monkeypatch):
     """The extension of the tutorial, under development."""
     monkeypatch.chdir(tmp_path)
     for name, text in FILE.findall((DOCS / "tutorial.md").read_text()):
         Path(name).write_text(text)
-    started = Development(tmp_path / "dev.log", "dev", "acme:extension")
+    started = Development(tmp_path / "dev.log", SERVES, "dev", "acme:extension")
     yield started
     started.kill()
 

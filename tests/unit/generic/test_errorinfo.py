@@ -3,13 +3,14 @@
 import gc
 import json
 import logging
+import re
 import weakref
 from pathlib import Path
 from sysconfig import get_path
 
 import pytest
 
-from actuator import ActuatorError, ErrorCode, RequeueAfter
+from actuator import ActuatorError, ErrorCode, Permission, RequeueAfter
 from actuator.errors import (
     ApiError,
     DecodeError,
@@ -20,6 +21,7 @@ from actuator.errors import (
     ShootUnreachable,
     Unavailable,
 )
+from actuator.v1alpha1 import Infrastructure
 from generic.kube import errorinfo
 from generic.kube.errorinfo import MAX_TEXT, describe, place, read_error, shorten
 from generic.library.healthchecks.runs import Runs
@@ -329,3 +331,128 @@ def test_a_module_without_a_name_has_no_influence_on_the_place():
         with pytest.raises(ZeroDivisionError) as raised:
             exec("1 / 0", names)
         assert place(raised.value).startswith("test_errorinfo.py:")
+
+
+def raised(act):
+    """The data of what this code raises."""
+    with pytest.raises(Exception) as caught:
+        act()
+    return read_error(caught.value)
+
+
+MISTAKES = {
+    "spec": (
+        lambda: setattr(Infrastructure().spec, "region", "x"),
+        "InfrastructureSpec.region cannot be set; an actuator changes only the fields of obj.",
+    ),
+    "metadata": (
+        lambda: setattr(Infrastructure().metadata, "finalizers", []),
+        "ObjectMeta.finalizers cannot be set; an actuator changes only the fields of obj.",
+    ),
+    "unknown field of the spec": (
+        lambda: setattr(Infrastructure().spec, "regoin", "x"),
+        "InfrastructureSpec.regoin cannot be set; an actuator changes only the fields of obj.",
+    ),
+    "status": (
+        lambda: setattr(Infrastructure().status, "node_cidr", "x"),
+        "InfrastructureStatus has no field node_cidr; did you mean 'nodes_cidr'?",
+    ),
+    "inherited field": (
+        lambda: Infrastructure().status.provider_state,
+        "InfrastructureStatus has no field provider_state; did you mean 'provider_status'?",
+    ),
+    "nothing similar": (
+        lambda: setattr(Infrastructure().status, "vpc", "x"),
+        "InfrastructureStatus has no field vpc",
+    ),
+    "the object": (lambda: Infrastructure().statu, "Infrastructure has no field statu; did you me"),
+    "code": (lambda: ErrorCode.ERR_INFRA_QUOTA, "there is no ErrorCode ERR_INFRA_QUOTA; did you m"),
+}
+
+
+@pytest.mark.parametrize(("act", "text"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_field_is_one_sentence_without_a_traceback(act, text):
+    info = raised(act)
+    assert info.text.startswith(text)
+    assert re.search(r" \(test_errorinfo\.py:\d+\)$", info.text)
+    assert info.is_bug
+    assert info.unexpected is None
+
+
+@pytest.mark.parametrize("act", [lambda: 1 / 0, lambda: "x".regoin, lambda: {}["x"]])
+def test_any_other_bug_has_its_line_and_its_traceback(act):
+    info = raised(act)
+    assert re.search(r"Error: .* \(test_errorinfo\.py:\d+\)$", info.text)
+    assert info.unexpected is not None
+
+
+def test_one_code_needs_no_list():
+    assert ActuatorError("no", codes=AUTH).codes == (AUTH,)
+
+
+@pytest.mark.parametrize(
+    ("codes", "remark"),
+    [
+        (["ERR_INFRA_UNAUTHENTICATED"], ""),
+        (["ERR_UNAUTHENTICATED"], "; unknown error code 'ERR_UNAUTHENTICATED' is ignored; did you"),
+        (["VPC"], "; unknown error code 'VPC' is ignored"),
+        ([AUTH, "x" * 500], f"; unknown error code '{'x' * 60}' is ignored"),
+    ],
+)
+def test_an_unknown_code_is_named(codes, remark):
+    wrapped = RequeueAfter(1, cause=caused(ValueError("no"), ActuatorError("no", codes=codes)))
+    for error in (ActuatorError("no", codes=codes), wrapped):
+        text = read_error(error).text.partition("no")[2]
+        assert text.startswith(remark)
+        assert bool(text) is bool(remark)
+
+
+def forbidden(request, verb, resource, group, where):
+    what = resource.partition("/")[0]
+    message = f'{request}: {what}{"." * bool(group)}{group} "x" is forbidden: User "mine" cannot '
+    return Forbidden(
+        403,
+        f'{message}{verb} resource "{resource}" in API group "{group}" {where}',
+        reason="Forbidden",
+    )
+
+
+NAMESPACE, CLUSTER = 'in the namespace "n"', "at the cluster scope"
+REFUSED = [
+    (("GET /api/v1/namespaces/n/configmaps/x", "get", "configmaps", "", NAMESPACE), "v1"),
+    (("GET /apis/apps/v1/deployments", "list", "deployments", "apps", CLUSTER), "apps/v1"),
+    (
+        (
+            "PATCH /apis/x.io/v1beta1/namespaces/n/as/x/status",
+            "patch",
+            "as/status",
+            "x.io",
+            CLUSTER,
+        ),
+        "x.io/v1beta1",
+    ),
+    (("POST /apis/y.io/v1/ys", "create", "xs", "x.io", CLUSTER), "x.io/v1"),
+]
+
+
+@pytest.mark.parametrize(("refused", "version"), REFUSED)
+@pytest.mark.parametrize("wrap", [lambda e: e, lambda e: caused(ActuatorError("no vpc"), e)])
+def test_a_refused_request_names_the_permission_as_code(refused, version, wrap):
+    text = read_error(wrap(forbidden(*refused))).text
+    code = re.search(r"add (Permission\(.*?\)) to the actuator's `permissions`$", text)[1]
+    wanted = Permission(api_version=version, resource=refused[2], verbs=[refused[1]])
+    assert eval(code, {"Permission": Permission}) == wanted
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'GET /x: forbidden: User "mine" cannot get path "/x"',
+        (
+            'POST /api/v1/y: y "z" is forbidden: exceeded quota: User "m" cannot get resource "s" '
+            'in API group "" at the cluster scope'
+        ),
+    ],
+)
+def test_another_refusal_names_no_permission(message):
+    assert "Permission(" not in read_error(Forbidden(403, message, reason="Forbidden")).text
