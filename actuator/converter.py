@@ -46,6 +46,7 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook_factory(_is_list, _list_hook)
     converter.register_structure_hook_factory(attrs.has, _decoder)
     converter.register_unstructure_hook_factory(attrs.has, _encoder)
+    converter.register_unstructure_hook_factory(_is_list, _list_encoder)
     return converter
 
 
@@ -107,6 +108,18 @@ def _list_hook(cls: Any, converter: cattrs.Converter) -> Callable[..., object]:
             except ValueError as error:  # of the class's validators, which `checking` does not know
                 raise ValueError(f"[{index}]: {error}") from error
         return result
+
+    return hook
+
+
+def _list_encoder(cls: Any, converter: cattrs.Converter) -> Callable[..., object]:
+    (item,) = get_args(cls)
+    unstructure = converter.get_unstructure_hook(item)
+
+    def hook(value: Any) -> list[object]:
+        if isinstance(value, str):  # iterable too
+            raise TypeError("expected a list, got a string")
+        return [unstructure(element) for element in value]
 
     return hook
 
@@ -195,7 +208,10 @@ def _encoder(cls: type, converter: cattrs.Converter) -> Callable[[Any], Raw]:
     def hook(obj: Any) -> Raw:
         if type(obj) is not cls and issubclass(type(obj), cls):
             return cast(Raw, converter.unstructure(obj))  # a subclass may hide fields
-        extra: Raw = obj.extra
+        try:
+            extra: Raw = obj.extra
+        except AttributeError:  # of an author who wrote a dict
+            raise TypeError(f"expected {cls.__name__}, got {type(obj).__name__}") from None
         return {**extra, **unstructure(obj)} if extra else unstructure(obj)
 
     return hook

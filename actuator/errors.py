@@ -71,7 +71,8 @@ class ActuatorError(Exception):
     def __init__(self, message: str, *, codes: Iterable[ErrorCode] = (), reason: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.codes = tuple(dict.fromkeys([codes] if isinstance(codes, ErrorCode) else codes))
+        given: Iterable[Any] = [codes] if isinstance(codes, str) else codes
+        self.codes: tuple[ErrorCode, ...] = tuple(dict.fromkeys(given))
         self.reason = reason
 
 

@@ -54,8 +54,8 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 class Resource:
     """The location of objects of one type in the API: `Resource("v1", "secrets")`."""
 
-    api_version: str
-    plural: str
+    api_version: str = attrs.field(validator=_check_version)
+    plural: str = attrs.field(validator=_check_plural)
     namespaced: bool = True
 
     @property

@@ -89,6 +89,8 @@ def describe(error: BaseException) -> str:
     """Return one line about an error; it names the class if the text alone is not enough."""
     text = _guarded(lambda: str.__str__(str(error)), "")
     text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
+    if isinstance(error, AttributeError) and error.name:
+        text += _guarded(lambda: did_you_mean(error.name or "", dir(error.obj)), "")
     if isinstance(error, DecodeError):
         text = f"the object cannot be read: {text}"
     elif not (isinstance(error, _EXPECTED) and text):
@@ -220,7 +222,8 @@ def _ignored_code(chain: list[BaseException]) -> str:
 
 
 def _strings(error: ActuatorError) -> list[str]:
-    return [str.__str__(code) for code in islice(error.codes, _MAX_CODES)]
+    codes = islice(error.codes, _MAX_CODES)
+    return [str.__str__(one if isinstance(one, str) else type(one).__name__) for one in codes]
 
 
 def _refusal(chain: list[BaseException]) -> tuple[str, str]:

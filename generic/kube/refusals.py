@@ -80,7 +80,8 @@ def remedy_for(reason: str, text: str) -> str:
     if requested and requested[1].startswith(f"{group}/"):
         version = requested[1]
     code = f'Permission(api_version="{version}", resource="{resource}", verbs=["{verb}"])'
-    return f"{REMEDIES[reason]}, after you add {code} to the actuator's `permissions`"
+    remedy = f"add {code} to the `permissions` of the actuator, and apply `actuator rbac`"
+    return f"grant the permission; for the seed, {remedy}"
 
 
 def explained(error: errors.ApiError, **remedies: str) -> str:

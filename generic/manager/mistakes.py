@@ -1,6 +1,6 @@
 """Mistakes in an actuator's class that type checkers or Python alone do not report."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from inspect import (
     isasyncgenfunction,
     iscoroutinefunction,
@@ -24,6 +24,7 @@ from actuator.meta import Kind, Object
 from actuator.places import place_of
 from actuator.suggestions import closest
 from generic.controller.watch import Watch
+from generic.reconciler.deletion.escalation import Escalation
 
 _SIMILARITY = 0.85
 """Minimum similarity of a misspelt name: "extrnal_resources" is one, "reconcile_vpc" is not."""
@@ -41,9 +42,11 @@ _LISTS: dict[str, tuple[type, str]] = {
         'Permission(api_version="v1", resource="configmaps", verbs=["get"])',
     ),
     "seed_objects": (SeedObjects, 'SeedObjects("machine.sapcloud.io/v1alpha1", "machines")'),
-    "watches": (Watch, "generic.owns(...) or generic.watches(...)"),
+    "watches": (Watch, "generic.owns(...)"),
+    "predicates": (Callable, "generation_changed"),  # type: ignore[dict-item]
+    "escalations": (Escalation, "Escalation(after=3600, then=Then.GIVE_UP)"),
 }
-"""The class of the entries of each list that an author declares, with an example."""
+"""The class of the entries of each list that an author declares or passes, with an example."""
 
 
 def check_class(who: str, actuator: object) -> None:
@@ -114,14 +117,29 @@ def _methods(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
             continue  # a callable without a signature
 
 
-def _lists(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
+def _lists(of: Actuator[Any] | Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield each declared list that is none, or has an entry of another class."""
     for name, (cls, example) in _LISTS.items():
-        declared = getattr(actuator, name)
+        declared: Any = of.get(name, ()) if isinstance(of, Mapping) else getattr(of, name, ())
         is_list = isinstance(declared, Collection) and not isinstance(declared, str)
         wrong = [one for one in declared if not isinstance(one, cls)] if is_list else [declared]
         for one in wrong:
             yield name, f"has {one!r}; expected a list of {cls.__name__}, such as [{example}]"
+    finalizer: Any = "" if isinstance(of, Mapping) else of.finalizer
+    if not isinstance(finalizer, str):
+        yield "finalizer", f"is {finalizer!r}; expected a text, such as 'example.org/cleanup'"
+
+
+def check_arguments(who: str, **given: object) -> None:
+    """Raise TypeError or ValueError for an argument of `Manager.add` with a wrong value."""
+    for name, problem in _lists(given):
+        raise TypeError(f"{who}: {name}=… {problem}")
+    types = given["types"]
+    if not (isinstance(types, Collection) and all(isinstance(one, str) for one in types)):
+        raise TypeError(f"{who}: type={types!r}: set a text, or a list of texts")
+    workers = given["workers"]
+    if workers is not None and not (isinstance(workers, int) and workers > 0):
+        raise ValueError(f"{who}: workers={workers!r}: set a number of at least 1")
 
 
 def _misspelt(cls: type) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from actuator.places import place_of
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate, all_of, selection
 from generic.controller.watch import Watch, watches_for
-from generic.manager.mistakes import check_class, check_config, check_fields
+from generic.manager.mistakes import check_arguments, check_class, check_config, check_fields
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.stripping import OUT_OF_SCOPE
@@ -141,11 +141,14 @@ class Registry:
         """
         from generic.reconciler.behaviours import with_behaviour  # with the first actuator
 
-        types = (type,) if isinstance(type, str) else tuple(type)
+        types = (type,) if isinstance(type, str) else type
         if not self.registrations:
             self._prepare()
         who = f"add({actuator.__class__.__name__}())"
         check_class(who, actuator)
+        lists = {"predicates": predicates, "watches": watches, "escalations": escalations}
+        check_arguments(who, types=types, workers=workers, **lists)
+        types = tuple(types)
         cls = object_class(actuator)
         if cls.KIND.has_operation_annotation and not all(types or [""]):
             flag = "set type=…, or --type on the command line"

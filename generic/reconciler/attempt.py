@@ -12,12 +12,14 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+import attrs
 from msgspec.structs import replace
 
+from actuator.checking import check
 from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock, resource_of
-from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
+from actuator.meta import Kind, LastOperationState, Object, Raw, format_time, wire_name
 from actuator.tolerance import decode_tolerantly
 from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
@@ -50,7 +52,7 @@ class StatusUnwritable(ActuatorError):
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(
-            f"cannot write {field}: {why}; the extension must set plain JSON",
+            f"cannot write {field}: {why}; the extension must set another value",
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],  # so that the shoot may be force-deleted
         )
 
@@ -157,15 +159,19 @@ class Attempt:
         Called in the guarded call, since the values of an author may be anything.
         """
         self._changed, self.unwritable = {}, None
+        given = getattr(self._obj, "status", None)
         try:
             after = encode(self._obj).get("status") or {}
             for name, value in status.changes(self._before, after).items():
                 try:
-                    self._changed[name] = _plain(name, value)
+                    plain = _plain(name, value)
+                    for path, why in check(type(given), {name: plain}, "status", closed=False):
+                        raise StatusUnwritable(path, why)
+                    self._changed[name] = plain
                 except StatusUnwritable as error:  # the other fields are kept
                     self.unwritable = error
         except BaseException as error:  # reading an author's object may raise anything
-            self.unwritable = StatusUnwritable("status", describe(error))
+            self.unwritable = StatusUnwritable(_field_of(given), describe(error))
 
     def save(self) -> None:
         """Write what the actuator changed so far into the status.
@@ -329,6 +335,17 @@ class Attempt:
                 if not left:
                     raise
                 self.entry = self._writer.latest(self.request, self.uid)
+
+
+def _field_of(given: Any) -> str:
+    """Return the path of the first field of a status that cannot be encoded."""
+    with suppress(Exception):
+        for field in attrs.fields(type(given)):
+            try:
+                encode(type(given)(**{field.name: getattr(given, field.name)}))
+            except Exception:
+                return f"status.{wire_name(field)}"
+    return "status"
 
 
 def _plain(field: str, value: Any) -> Any:

@@ -204,7 +204,10 @@ class Invoker(Struct, frozen=True):
         return replace(info, cls=ActuatorError)
 
     def _validate(self, call: "ActuatorCall", obj: Any, cluster: Cluster) -> None:
-        problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
+        found = self.actuator.validate(call, obj, cluster)
+        if not isinstance(found, Iterable):
+            raise WrongResult(self.actuator, "validate", found, "yield FieldProblems")
+        problems = list(islice(found, _MAX_PROBLEMS))
         for one in problems:
             if not isinstance(one, FieldProblem):
                 raise WrongResult(self.actuator, "validate", one, "yield FieldProblems")

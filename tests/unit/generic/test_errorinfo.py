@@ -439,7 +439,7 @@ REFUSED = [
 @pytest.mark.parametrize("wrap", [lambda e: e, lambda e: caused(ActuatorError("no vpc"), e)])
 def test_a_refused_request_names_the_permission_as_code(refused, version, wrap):
     text = read_error(wrap(forbidden(*refused))).text
-    code = re.search(r"add (Permission\(.*?\)) to the actuator's `permissions`$", text)[1]
+    code = re.search(r"add (Permission\(.*?\)) to the `permissions` of the actuator, and", text)[1]
     wanted = Permission(api_version=version, resource=refused[2], verbs=[refused[1]])
     assert eval(code, {"Permission": Permission}) == wanted
 

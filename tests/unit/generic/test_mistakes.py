@@ -10,13 +10,14 @@ import pytest
 from isolation import isolated
 from mypy import api
 
-from actuator import Actuator
+from actuator import Actuator, Resource
 from actuator.checking import check
 from actuator.interface import Permission, ProviderConfig, SeedObjects, WrappedActuator
 from actuator.meta import Kind, Object, Schema, own_kind
 from actuator.v1alpha1 import Infrastructure
 from extensions.certificate.config import CertificateConfig
 from extensions.externaldatabase.kind import ExternalDatabase
+from generic import owns
 from generic.manager.configmistakes import mistakes
 from generic.manager.manager import Manager
 
@@ -255,6 +256,14 @@ class Exhausted(Network):
     permissions = iter(())
 
 
+class FinalizerList(Network):
+    finalizer = ["a.org/b"]
+
+
+class Unqualified(Network):
+    finalizer = "cleanup"
+
+
 class SeedText(Network):
     seed_objects = ("machines",)
 
@@ -276,6 +285,8 @@ class WatchText(Network):
             "OnePermission.permissions has Permission.*; expected a list of Permission",
         ),
         (Exhausted, "Exhausted.permissions has .*; expected a list of Permission, such as "),
+        (FinalizerList, r"FinalizerList.finalizer is \['a.org/b'\]; expected a text, such as"),
+        (Unqualified, "finalizer 'cleanup' is not qualified; use \"DOMAIN/NAME\""),
         (SeedText, "SeedText.seed_objects has 'machines'; expected a list of SeedObjects, such"),
         (WatchText, "WatchText.watches has 'configmaps'; expected a list of Watch, such as"),
         (Yields, "Yields.reconcile yields, so that a call runs none of its code; return instead"),
@@ -312,7 +323,7 @@ class WatchText(Network):
     ],
 )
 def test_a_mistake_names_the_class_and_its_place(make, words):
-    with pytest.raises(TypeError, match=words) as caught:
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
         Manager().add(make(), type="aws")
     assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
 
@@ -374,6 +385,7 @@ def test_a_schema_is_accepted_exactly_where_it_can_refuse_a_value(type_, argumen
         (lambda: permission(verbs="get"), r"expected a list, got the text 'get'; write \['get'\]"),
         (lambda: permission(verbs=["craete"]), "unknown verb 'craete'; did you mean 'create'?"),
         (lambda: permission(api_version="apps"), "api_version='apps' has no version; write it"),
+        (lambda: Resource("v1", "ConfigMap"), "'ConfigMap' is no plural in lower case"),
         (lambda: permission(resource="ConfigMap"), "'ConfigMap' is no plural in lower case"),
         (lambda: SeedObjects("v1", "pods", "x", label_selector="a=b"), "expected a list, got"),
     ],
@@ -381,6 +393,28 @@ def test_a_schema_is_accepted_exactly_where_it_can_refuse_a_value(type_, argumen
 def test_a_permission_that_grants_something_else_is_refused(make, words):
     with pytest.raises((TypeError, ValueError), match=words):
         make()
+
+
+ARGUMENTS = [
+    ({"watches": ["x"]}, "watches=… has 'x'; expected a list of Watch, such as"),
+    (
+        {"watches": owns(Resource("v1", "secrets"))},
+        "watches=… has Watch.*; expected a list of Watch",
+    ),
+    ({"predicates": ["x"]}, "predicates=… has 'x'; expected a list of Callable, such as"),
+    ({"predicates": lambda event: True}, "predicates=… has <function.*; expected a list of Cal"),
+    ({"escalations": [30]}, "escalations=… has 30; expected a list of Escalation, such as"),
+    ({"workers": 0}, "workers=0: set a number of at least 1"),
+    ({"workers": "3"}, "workers='3': set a number of at least 1"),
+    ({"type": 5}, "type=5: set a text, or a list of texts"),
+    ({"type": ["aws", None]}, r"type=\['aws', None\]: set a text, or a list of texts"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), ARGUMENTS)
+def test_an_argument_of_another_type_is_refused(given, words):
+    with pytest.raises((TypeError, ValueError), match=rf"add\(Network\(\)\): {words}"):
+        Manager().add(Network(), **{"type": "aws"} | given)
 
 
 def permission(**given):
