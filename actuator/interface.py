@@ -17,7 +17,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, check_seconds
 from actuator.meta import Kind, Object, Raw
 from actuator.places import place_of
-from actuator.suggestions import closest, did_you_mean
+from actuator.suggestions import closest
 
 K = TypeVar("K", bound=Object)
 T = TypeVar("T")
@@ -39,14 +39,6 @@ def _check_plural(_of: object, _field: object, plural: str) -> None:
         raise ValueError(f"{plural!r} is no plural in lower case, such as 'configmaps'")
 
 
-def _check_verbs(_of: object, _field: object, verbs: Sequence[str]) -> None:
-    for verb in verbs:
-        if verb not in _VERBS and (hint := did_you_mean(verb, _VERBS)):
-            raise ValueError(f"unknown verb {verb!r}{hint}")
-
-
-_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-"""Those of most permissions; some resources have more, such as "bind"."""
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 
@@ -136,7 +128,7 @@ class Permission:
 
     api_version: str = attrs.field(validator=_check_version)
     resource: str = attrs.field(validator=_check_plural)
-    verbs: Sequence[str] = attrs.field(converter=_texts, validator=_check_verbs)
+    verbs: Sequence[str] = attrs.field(converter=_texts)
     namespace: str = ""
     """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
     names: Sequence[str] = attrs.field(default=(), converter=_texts)

@@ -88,9 +88,9 @@ class ErrorInfo(Struct, frozen=True, kw_only=True):
 def describe(error: BaseException) -> str:
     """Return one line about an error; it names the class if the text alone is not enough."""
     text = _guarded(lambda: str.__str__(str(error)), "")
-    text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
     if isinstance(error, AttributeError) and error.name:
         text += _guarded(lambda: did_you_mean(error.name or "", dir(error.obj)), "")
+    text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
     if isinstance(error, DecodeError):
         text = f"the object cannot be read: {text}"
     elif not (isinstance(error, _EXPECTED) and text):
@@ -112,17 +112,18 @@ def read_error(error: BaseException) -> ErrorInfo:
         reason = _guarded(partial(getattr, cause, "reason", ""), "")
         own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
     after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
-    wrong = _guarded(lambda: mistake(cause), "")
+    wrong = shorten(printable(_guarded(lambda: mistake(cause), "")))
     text, is_bug = wrong or describe(cause), is_unexpected(cause)
+    codes, remark = _codes(chain)
     refusal, remedy = _refusal(chain)
     if isinstance(cause, ApiError) or refusal == "Forbidden":
         text = _with(text, remedy and f"; {remedy}")
-    text = _with(text, _ignored_code(chain))
+    text = _with(text, remark)
     at = place(cause) if is_bug else ""
     return ErrorInfo(
         cls=type(cause),
         text=_with(text, at and f" ({at})"),
-        codes=_codes(chain),
+        codes=codes,
         reason=own,
         blocked_reason=refusal or _blocked_reason(cause, own),
         requeue_after=seconds,
@@ -193,9 +194,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         current = asked_for if is_wrapped else raised_from
 
 
-def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
-    """Return the codes of the chain; some refusals and an unreadable object imply a code."""
+def _codes(chain: list[BaseException]) -> tuple[tuple[ErrorCode, ...], str]:
+    """Return the codes of the chain, and a remark about an unknown one.
+
+    Some refusals and an unreadable object imply a code.
+    """
     found: dict[ErrorCode, None] = {}
+    remark = ""
     unreadable = any(isinstance(error, DecodeError) for error in chain[:2])
     if unreadable or any(isinstance(error, NotServed) for error in chain):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
@@ -206,19 +211,10 @@ def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
         if isinstance(error, ActuatorError):
             codes: list[str] = _guarded(partial(_strings, error), [])
             found.update((_CODES[code], None) for code in codes if code in _CODES)
-    return tuple(found)
-
-
-def _ignored_code(chain: list[BaseException]) -> str:
-    """Return a remark about the first code that Gardener does not know, or ""."""
-    for error in chain:
-        codes: list[str] = []
-        if isinstance(error, ActuatorError):
-            codes = _guarded(partial(_strings, error), [])
-        for code in codes:
-            if code not in _CODES:
-                return f"; unknown error code {code[:60]!r} is ignored{did_you_mean(code, _CODES)}"
-    return ""
+            if unknown := [code for code in codes if code not in _CODES]:
+                shown = f"{unknown[0][:60]!r} is ignored{did_you_mean(unknown[0], _CODES)}"
+                remark = f"; unknown error code {shown}"
+    return tuple(found), remark
 
 
 def _strings(error: ActuatorError) -> list[str]:

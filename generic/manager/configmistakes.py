@@ -12,12 +12,11 @@ from msgspec import to_builtins
 from actuator.checking import CONSTRAINTS, FORMATS, TYPES, problems, types_of
 from actuator.codec import encode
 from actuator.interface import ProviderConfig
-from actuator.meta import Raw, Schema, wire_name
+from actuator.meta import ConditionedStatus, DefaultStatus, Object, Raw, Schema, wire_name
 from actuator.schema import json_schema
 from actuator.suggestions import did_you_mean
 from generic.kube.errorinfo import describe
 
-_DECORATE = "with @attrs.frozen(kw_only=True)"
 _OF_NUMBERS = frozenset({"int32", "int64", "float", "double"})
 _FORMATS = [*FORMATS, *_OF_NUMBERS, "byte", "date", "date-time", "duration", "password"]
 """Others have no meaning here, but may have one for another program."""
@@ -62,9 +61,11 @@ def _undecorated(cls: type) -> str:
     """Return the remedy for a class whose own fields attrs does not know."""
     if "__attrs_attrs__" in vars(cls) or not vars(cls).get("__annotations__"):
         return ""
+    is_written = issubclass(cls, (Object, DefaultStatus, ConditionedStatus))  # by an actuator
+    remedy = f"with @attrs.{'define' if is_written else 'frozen'}(kw_only=True)"
     if is_dataclass(cls):
-        return f"it is a dataclass; declare it {_DECORATE} instead"
-    return f"it is no attrs class, so that its fields are unknown; decorate it {_DECORATE}"
+        return f"it is a dataclass; declare it {remedy} instead"
+    return f"it is no attrs class, so that its fields are unknown; decorate it {remedy}"
 
 
 def _unnamed(config: type[ProviderConfig]) -> Iterator[str]:

@@ -13,16 +13,13 @@ import attrs
 from msgspec import Struct
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, Permission, kind_of, object_class, resource_of
+from actuator.interface import Actuator, Client, Permission, kind_of, resource_of
 from actuator.meta import Kind, Object
-from actuator.places import place_of
-from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate, all_of, selection
 from generic.controller.watch import Watch, watches_for
-from generic.manager.mistakes import check_arguments, check_class, check_config, check_fields
+from generic.manager.mistakes import check_actuator, check_arguments, check_fields
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
-from generic.reconciler.stripping import OUT_OF_SCOPE
 
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
@@ -141,29 +138,16 @@ class Registry:
         """
         from generic.reconciler.behaviours import with_behaviour  # with the first actuator
 
-        types = (type,) if isinstance(type, str) else type
+        types: Any = (type,) if isinstance(type, str) else type
         if not self.registrations:
             self._prepare()
         who = f"add({actuator.__class__.__name__}())"
-        check_class(who, actuator)
         lists = {"predicates": predicates, "watches": watches, "escalations": escalations}
-        check_arguments(who, types=types, workers=workers, **lists)
-        types = tuple(types)
-        cls = object_class(actuator)
+        check_arguments(who, {"type": types, **lists}, workers)
+        cls = check_actuator(who, actuator)
         if cls.KIND.has_operation_annotation and not all(types or [""]):
             flag = "set type=…, or --type on the command line"
             raise ValueError(f"{who}: {cls.KIND.name} objects have a type; {flag}")
-        place = place_of(actuator.__class__)
-        try:
-            require_qualified(kind_of(actuator).finalizer)
-        except ValueError as error:  # a custom resource would accept it
-            raise ValueError(f"{who}: {error}{place}") from None
-        check_config(who, actuator, cls)
-        for group in actuator.seed_objects:
-            if group.namespaced and not cls.KIND.namespaced:
-                raise ValueError(
-                    f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}{place}"
-                )
         self._check_served(who, cls.KIND, types, namespaces)
         chosen = self._name(name, cls.KIND.name.lower(), types)
         mode = self.options.ignore_operation_annotation
@@ -171,7 +155,7 @@ class Registry:
             name=chosen,
             actuator=with_behaviour(actuator, guards_secret=guards_secret),
             cls=cls,
-            types=types,
+            types=tuple(types),
             workers=self.options.workers_of(chosen, workers),
             predicates=tuple(predicates),
             watches=watches_for(

@@ -107,6 +107,7 @@ class Call:
     ) -> None:
         """`client` is that of the seed; `gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
+        self.method = operation.value
         self._thread, self._began = threading.get_ident(), clock.monotonic()
         self.client: Client = FencedClient(client, self.permit)
         self.clock = clock
@@ -117,11 +118,6 @@ class Call:
         self._lock = threading.Lock()
         self._cancelled: Cancelled | None = None
         self._over = False
-
-    @property
-    def method(self) -> str:
-        """The name of the method in messages."""
-        return self.operation.value
 
     def progress(self) -> dict[str, object]:
         """Return the fields of a log line about a call that has not returned."""

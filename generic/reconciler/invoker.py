@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import islice
-from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
@@ -40,6 +39,7 @@ from actuator.interface import (
     invalid,
 )
 from actuator.meta import Kind, Object, Raw
+from actuator.places import place_of
 from generic.controller import logs
 from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
@@ -73,9 +73,7 @@ class WrongResult(ActuatorError):
 
     def __init__(self, actuator: Actuator[Any], method: str, got: object, wanted: str) -> None:
         cls = type(innermost(actuator))
-        code = getattr(getattr(cls, method, None), "__code__", None)
-        at = f" ({PurePath(code.co_filename).name}:{code.co_firstlineno})" if code else ""
-        what = f"{cls.__name__}.{method}"
+        what, at = f"{cls.__name__}.{method}", place_of(getattr(cls, method))
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
         super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}{at}", codes=codes)
 
@@ -254,11 +252,7 @@ class ActuatorCall(Call):
         self._invoker = invoker
         self._report = report
         self._save = save
-
-    @property
-    def method(self) -> str:
-        """See Call."""
-        return f"{self._invoker.name}.{self.operation.value}"
+        self.method = f"{invoker.name}.{operation.value}"
 
     def report_blocked(self, publish: Callable[[str], None]) -> None:
         """Report where the call blocks: in the log, as an event, and in the status."""

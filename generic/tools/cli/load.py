@@ -1,11 +1,10 @@
 """Loads the object that MODULE:OBJECT on the command line names."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from inspect import iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +29,6 @@ types_option = click.option(
 output_option = click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-_MISSING = re.compile(r"cannot import name '(\w+)' from '([\w.]+)' \(.*\)")
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
@@ -60,10 +58,6 @@ def load(reference: str) -> Any:
         raise ConfigurationError(f"{reference}: importing {module_name} {why}") from error
     except Exception as error:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
-        if isinstance(error, ImportError) and (missing := _MISSING.fullmatch(text)):
-            module = sys.modules.get(missing[2])
-            known = getattr(module, "__all__", dir(module))
-            text = f"{missing[2]} has no {missing[1]!r}{did_you_mean(missing[1], known)}"
         why = f"{type(error).__name__}: {text}{_where(error)}"
         raise ConfigurationError(f"{reference}: importing {module_name} failed: {why}") from error
     for name in path.split("."):
@@ -138,11 +132,6 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
     found, manager = load(reference), Manager(options)
     with _authors(reference):
         if isinstance(found, type) and issubclass(found, Actuator):
-            try:
-                signature(found).bind()
-            except TypeError as error:
-                remedy = "name a function of a Manager that adds an instance"
-                raise TypeError(f"{found.__name__}: {error}; {remedy}") from None
             found = found()
         if isinstance(found, Actuator):
             manager.add(found, type=types)

@@ -36,7 +36,7 @@ def test_we_take_what_a_core_object_takes(environment, namespace, name):
 def test_an_actuator_with_an_unqualified_finalizer_is_not_added():
     script = Script(Extension)
     script.finalizer = "mine"
-    with pytest.raises(ValueError, match=r"^add\(Script\(\)\): finalizer 'mine' is not quali"):
+    with pytest.raises(TypeError, match=r"^add\(Script\(\)\): finalizer 'mine' is not quali"):
         Manager().add(script, type="any")
 
 

@@ -203,7 +203,7 @@ def test_an_actuator_of_a_cluster_scoped_kind_cannot_declare_namespaced_seed_obj
     class Backup(Script):
         seed_objects = [MACHINE_GROUP]
 
-    with pytest.raises(ValueError, match=f"{kind.KIND.name} is cluster-scoped.*delete them by"):
+    with pytest.raises(TypeError, match=f"{kind.KIND.name} is cluster-scoped.*delete them by"):
         Manager().add(Backup(kind), type="t")
 
     class Selected(Script):

@@ -132,14 +132,6 @@ LINES = {
         "run program:extension",
         r"importing program ended the process with 2; start a program with python \(prog",
     ),
-    "class with parameters": (
-        "run mine:Configured --type mine",
-        r"missing a required argument: 'cloud'; name a function of a Manager that adds an instance",
-    ),
-    "misspelt import": (
-        "run importing:extension",
-        r"actuator\.v1alpha1 has no 'Infrastruture'; did you mean 'Infrastructure'\? \(import",
-    ),
     "missing kubeconfig": (f"{RUN} --kubeconfig missing", r"missing does not exist; set --kubecon"),
     "broken kubeconfig": (f"{RUN} --kubeconfig broken", r"kubeconfig broken: .*; correct the file"),
     "empty kubeconfig": (
@@ -164,9 +156,6 @@ LINES = {
 }
 """Command lines, with an extension that has no other mistake."""
 OTHERS = """
-class Configured(Base):
-    def __init__(self, cloud): ...
-
 def add_class(manager):
     manager.add(Base, type="mine")
 
@@ -180,7 +169,7 @@ def hooked(manager):
 CALLS = {
     "returned dict": (
         f"{RECONCILE}return {{'id': 1}}",
-        rf"Network\.reconcile returned dict; it must return None or a Result .* {AT}",
+        r"Network\.reconcile returned dict; it must return None or a Result .*again",
     ),
     "wrong status field": (
         f"{RECONCILE}obj.status.node_cidr = '10.0.0.0/16'",
@@ -204,7 +193,7 @@ CALLS = {
     ),
     "validate without a result": (
         "    def validate(self, ctx, obj, cluster): ...",
-        rf"Network\.validate returned NoneType; it must yield FieldProblems {AT}",
+        r"Network\.validate returned NoneType; it must yield FieldProblems",
     ),
     "code as one text": (
         f"{RECONCILE}raise ActuatorError('no', codes='ERR_QUOTA_EXCEEDED')",
@@ -254,7 +243,6 @@ def here(tmp_path, monkeypatch):
     """The author's directory as the current one; a manager's exit ends no test process."""
     (tmp_path / "broken").write_text("{")
     (tmp_path / "program.py").write_text("from generic import Manager\nManager.from_args(['-x'])")
-    (tmp_path / "importing.py").write_text("from actuator.v1alpha1 import Infrastruture")
     (tmp_path / "empty").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os._exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))

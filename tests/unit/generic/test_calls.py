@@ -24,7 +24,7 @@ NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 def call(seconds=60.0, gate=lambda: None):
     """The Context of a call that reports nothing."""
-    invoker = SimpleNamespace(client=object(), clock=CLOCK, gate=gate)
+    invoker = SimpleNamespace(client=object(), clock=CLOCK, gate=gate, name="x")
     return ActuatorCall(invoker, Operation.DELETE, None, lambda: None, seconds, None)
 
 

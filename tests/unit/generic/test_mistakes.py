@@ -285,7 +285,7 @@ class WatchText(Network):
             "OnePermission.permissions has Permission.*; expected a list of Permission",
         ),
         (Exhausted, "Exhausted.permissions has .*; expected a list of Permission, such as "),
-        (FinalizerList, r"FinalizerList.finalizer is \['a.org/b'\]; expected a text, such as"),
+        (FinalizerList, r"FinalizerList.finalizer is \['a.org/b'\]; set a text, such as"),
         (Unqualified, "finalizer 'cleanup' is not qualified; use \"DOMAIN/NAME\""),
         (SeedText, "SeedText.seed_objects has 'machines'; expected a list of SeedObjects, such"),
         (WatchText, "WatchText.watches has 'configmaps'; expected a list of Watch, such as"),
@@ -383,7 +383,6 @@ def test_a_schema_is_accepted_exactly_where_it_can_refuse_a_value(type_, argumen
     ("make", "words"),
     [
         (lambda: permission(verbs="get"), r"expected a list, got the text 'get'; write \['get'\]"),
-        (lambda: permission(verbs=["craete"]), "unknown verb 'craete'; did you mean 'create'?"),
         (lambda: permission(api_version="apps"), "api_version='apps' has no version; write it"),
         (lambda: Resource("v1", "ConfigMap"), "'ConfigMap' is no plural in lower case"),
         (lambda: permission(resource="ConfigMap"), "'ConfigMap' is no plural in lower case"),
@@ -406,8 +405,8 @@ ARGUMENTS = [
     ({"escalations": [30]}, "escalations=… has 30; expected a list of Escalation, such as"),
     ({"workers": 0}, "workers=0: set a number of at least 1"),
     ({"workers": "3"}, "workers='3': set a number of at least 1"),
-    ({"type": 5}, "type=5: set a text, or a list of texts"),
-    ({"type": ["aws", None]}, r"type=\['aws', None\]: set a text, or a list of texts"),
+    ({"type": 5}, "type=… has 5; expected a list of str, such as"),
+    ({"type": ["aws", None]}, "type=… has None; expected a list of str, such as"),
 ]
 
 
