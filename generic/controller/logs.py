@@ -111,8 +111,11 @@ class _Handler(logging.Handler):
             return False
         try:
             line = self.format(record)
+            stream: TextIO | None = sys.stderr  # None if it is closed
             with self.lock or nullcontext():
-                print(line, file=sys.stderr, flush=True)  # noqa: T201 - nothing if it is closed
+                if stream is not None:
+                    stream.write(f"{line}\n")
+                    stream.flush()
         except Exception:
             self.handleError(record)
         return True
@@ -269,7 +272,12 @@ def _traceback(record: logging.LogRecord, *, expected: bool) -> str:
 
 def _wants_colour(stream: TextIO | None) -> bool:
     """See no-color.org."""
-    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        stream is not None
+        and stream.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def _is_of_author(record: logging.LogRecord) -> bool:
