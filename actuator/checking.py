@@ -92,7 +92,8 @@ def problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
         named = [phrase for phrase, known in TYPES.values() if type(value) in known]
         if named and any(type(value) in TYPES[name][1] for name in types):
             named = ["one of more than 64 bits"]
-        yield field, f"expected {expected(schema)}, got {named[0] if named else 'null'}"
+        got = "null" if value is None else type(value).__name__  # the latter is no JSON
+        yield field, f"expected {expected(schema)}, got {named[0] if named else got}"
     elif not all(
         fits(schema[name], value)
         for name, (_, types_of_it, fits) in CONSTRAINTS.items()
@@ -133,7 +134,7 @@ def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[s
 def _is_a(name: str, value: object) -> bool:
     if name == "integer" and isinstance(value, int) and not -(2**63) <= value < 2**63:
         return False  # the API server reads a float
-    return type(value) in TYPES[name][1]
+    return type(value) in TYPES[name][1] or (name == "string" and isinstance(value, str))
 
 
 def _is_range(text: str, format: str = "cidr") -> bool:

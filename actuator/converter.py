@@ -58,6 +58,8 @@ def _exactly(scalar: type) -> Callable[[object, object], Any]:
             return value
         if _is_enum(cls):  # cattrs finds the hook for str before the one for Enum
             return cls(value)
+        if scalar is str and isinstance(value, str):
+            return str.__str__(value)  # of a StrEnum, which Python code may pass
         if type(value) not in accepted:
             raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
         return value
@@ -81,7 +83,9 @@ def _is_int_or_string(cls: object) -> bool:
 
 
 def _int_or_string(value: object, cls: object) -> object:
-    if type(value) not in (int, str) and not (value is None and NoneType in get_args(cls)):
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value) is not int and not (value is None and NoneType in get_args(cls)):
         raise TypeError(f"expected an integer or a string, got {type(value).__name__}")
     return value
 

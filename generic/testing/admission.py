@@ -2,11 +2,11 @@
 
 from typing import TypeVar
 
-from actuator.codec import decode, encode
+from actuator.codec import decode, encode, plain_json
 from actuator.interface import Client
 from actuator.meta import Object
 from generic.library.webhooks import AdmissionRequest, Denied, Webhook
-from generic.testing.recording import RecordingClient
+from generic.testing.recording import MAX_BODY, RecordingClient
 
 K = TypeVar("K", bound=Object)
 
@@ -15,15 +15,16 @@ def admit(webhook: Webhook, obj: K, old: K | None = None, *, client: Client | No
     """Return the object as the API server would store it after the webhook.
 
     `old` is the stored object if `obj` is an update; the handler reads from `client`. Raises Denied
-    if the webhook refuses the object, and TypeError for a kind that it does not declare.
+    if the webhook refuses the object, TypeError for a kind that it does not declare or a value that
+    is no JSON, and DecodeError for one that does not fit its field.
     """
     cls = type(obj)
     if cls not in webhook.kinds:
         raise TypeError(f"webhook {webhook.name} has no {cls.__name__}; add the class to its kinds")
     request = AdmissionRequest(
         operation="CREATE" if old is None else "UPDATE",
-        new=decode(cls, encode(obj)),
-        old=old,
+        new=_received(obj),
+        old=None if old is None else _received(old),
         namespace=obj.metadata.namespace,
         subresource=webhook.subresource,
         client=client or RecordingClient(),
@@ -32,4 +33,9 @@ def admit(webhook: Webhook, obj: K, old: K | None = None, *, client: Client | No
         return obj
     if problems := [str(problem) for problem in webhook.handle(request) or ()]:
         raise Denied("; ".join(problems))
-    return decode(cls, encode(request.new)) if webhook.mutating else obj
+    return _received(request.new) if webhook.mutating else obj
+
+
+def _received(obj: K) -> K:
+    """Return the object as a server reads it: Python's enums and tuples are texts and lists."""
+    return decode(type(obj), plain_json(encode(obj), MAX_BODY))

@@ -10,7 +10,7 @@ from copy import deepcopy
 from inspect import signature
 from typing import Any
 
-from actuator.codec import encode
+from actuator.codec import encode, plain_json
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import SECRETS, Client, Resource, SeedObjects, resource_of
 from actuator.meta import Object, Raw
@@ -24,6 +24,8 @@ __all__ = ["RecordingClient", "RecordingContext"]
 
 _LOGGER = logging.getLogger(__name__)
 _LOGGER.setLevel(logging.DEBUG)  # also without `caplog.set_level`
+MAX_BODY = 3 * 2**20
+"""Maximum bytes of a request that an API server reads."""
 
 
 def _recorded(verb: str) -> Any:
@@ -42,8 +44,9 @@ def _recorded(verb: str) -> Any:
 class RecordingClient:
     """A Client with the given objects, to which create and apply add others.
 
-    It raises NotFound for any other object, AlreadyExists as an API server does, and
-    NotImplementedError for a label selector other than `key=value,…`. It only records patches.
+    It raises NotFound for any other object, AlreadyExists as an API server does,
+    NotImplementedError for a label selector other than `key=value,…`, and TypeError or ValueError
+    for a body that is no JSON. It only records patches.
     """
 
     def __init__(self, *objects: Object | Raw) -> None:
@@ -80,11 +83,11 @@ class RecordingClient:
         if verb == "list":
             return [*self._listed(str(resource), namespace, selector)]
         if (body := given.get("patch", obj)) is not None:
-            self.bodies[step] = deepcopy(body)
+            self.bodies[step] = plain_json(body, MAX_BODY)
         if verb == "create" and key in self._objects:
             raise AlreadyExists(409, f"{step}: it exists")
         if obj is not None:
-            self._objects[key] = deepcopy(obj)
+            self._objects[key] = plain_json(obj, MAX_BODY)
         if key not in self._objects:
             raise NotFound(404, f"{step}: not found; if it has to exist, pass it to the recorder")
         if verb == "delete":
