@@ -38,9 +38,12 @@ class Base64(str):
         return base64.b64decode(self)
 
 
-_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
-_ESCAPE = re.compile(r"\\[sSZuUN1-9]|\[[^\]]*\[:")
-_SYNTAX = re.compile(r"\(\?(?!:|P<).?|[*+?}]\+|\{,\d*\}|\{[^}]*\d{4,}[^}]*\}")
+_PAIR = re.compile(r"\\.", re.DOTALL)
+_ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+"""An escape, or a class of characters."""
+_SYNTAX = re.compile(
+    r"\(\?(?!:|P<).?|[*+?}]\+|\{,\d*\}|\{(?:\d*,)?\d{4,}(?:,\d*)?\}", re.DOTALL
+)  # of a pattern with x for each atom
 
 
 def _check_pattern(_schema: "Schema", _field: "attrs.Attribute[str]", pattern: str) -> None:
@@ -48,12 +51,27 @@ def _check_pattern(_schema: "Schema", _field: "attrs.Attribute[str]", pattern: s
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"Schema(pattern={pattern!r}): {error}; correct it") from None
-    plain = pattern.replace("\\\\", "")
-    if found := _ESCAPE.search(plain) or _SYNTAX.search(_CLASS.sub("", plain)):
+    if found := _difference(pattern):
         raise ValueError(
-            f"Schema(pattern={pattern!r}): {found[0]} differs between Python and RE2, which the "
+            f"Schema(pattern={pattern!r}): {found} differs between Python and RE2, which the "
             "API server uses; write it without"
         )
+
+
+def _difference(pattern: str) -> str:
+    """Return the first part that RE2 refuses or reads in another way than Python, else ""."""
+    for atom in _ATOM.findall(pattern):
+        for pair in _PAIR.findall(atom):
+            if (
+                pair[1] in "sSZuUN123456789"
+                or not pair.isascii()
+                or (pair == r"\b" and pair != atom)
+            ):
+                return str(pair)
+        if "[:" in _PAIR.sub("", atom)[1:]:
+            return "[:"
+    found = _SYNTAX.search(_ATOM.sub("x", pattern))
+    return found[0] if found else ""
 
 
 @attrs.frozen

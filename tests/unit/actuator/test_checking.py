@@ -2,6 +2,7 @@
 
 import time
 from enum import StrEnum
+from random import Random
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -317,31 +318,43 @@ def test_a_type_without_schema_is_named():
         json_schema(Odd)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"(?=a)b",
-        r"(?i)a",
-        r"(a)\1",
-        r"a\s",
-        r"[\s]",
-        r"a\Z",
-        r"a*+",
-        r"a{,3}",
-        r"a{1001}",
-        r"[[:alpha:]]+",
-        r"[a[:digit:]]",
-    ],
-)
-@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
-def test_a_pattern_that_python_and_re2_read_differently_is_refused(pattern):
-    with pytest.raises(ValueError, match="differs between Python and RE2"):
-        Schema(pattern=pattern)
+SHARED = [
+    "a", ".", "-", r"\.", r"\\", r"\[", r"\]", r"\(", r"\?", r"\+", r"\*", r"\}", r"\d", "[0-9]",
+    "[^a-z]", "[]a]", "[^]a]", r"[\]\\]", r"[\w.-]", "[*+?{}()|]", "[(?=a)]", "[:a]", r"[\[:]",
+    "[,0-9]",
+]  # fmt: skip
+"""Atoms that Python and RE2 read alike: characters, escapes and classes."""
+REPEATS = ["", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{2,}", "{1,63}", "{0,999}?"]
+GROUPS = ["{}", "{}", "({})", "(?:{})", "(?P<g{}>{})", "{}|b"]
+ONLY_PYTHON = [
+    r"(?=a)b", r"(?i:a)", r"(a)\1", r"\s", r"[\s]", r"[^a\S]", r"[\b]", r"\Z", "a*+", "[ab]++",
+    "[0-9]?+", r"\]*+", "a{2}+", "a{,3}", "[a]{,3}", "a{1001}", "[a]{1,1001}", "[[:alpha:]]+",
+    "[a[:digit:]]", r"\u0041", r"[\u0041]", r"\é", "(?>a)", "(?#x)", "(?<!a)b", r"\\\s",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"[*+?]+", r"\\s", r"(?:a|b)+?", r"(?P<n>a)", r"[a-z]{2,63}", r"[]a]+"]
-)
+def shared_pattern(dice):
+    """A pattern of atoms, each with or without a repeat, some of them in a group."""
+    parts = []
+    for number in range(dice.randint(1, 6)):
+        part = dice.choice(SHARED) + dice.choice(REPEATS)
+        group = dice.choice(GROUPS)
+        parts.append(group.format(*([number, part] if group.count("{}") == 2 else [part])))
+    return "".join(parts)
+
+
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
+def test_a_pattern_of_shared_constructs_is_accepted_and_any_other_refused():
+    dice = Random(7)
+    for _ in range(3000):
+        pattern, more = shared_pattern(dice), shared_pattern(dice)
+        assert Schema(pattern=pattern).pattern == pattern
+        other = dice.choice(ONLY_PYTHON)
+        with pytest.raises(ValueError, match=r"differs between Python and RE2|redefinition of"):
+            Schema(pattern=f"{pattern}{other}{more}")
+
+
+@pytest.mark.parametrize("pattern", ["-?[0-9]+", r"\?+", "[a-z]{2}[0-9]+", "a{b2024}", r"[*+?]+"])
 def test_a_pattern_that_both_read_alike_is_accepted(pattern):
     assert Schema(pattern=pattern).pattern == pattern
 
