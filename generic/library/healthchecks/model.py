@@ -102,6 +102,10 @@ def _one_or_more(types: str | Iterable[str]) -> tuple[str, ...]:
     return (types,) if isinstance(types, str) else tuple(types)
 
 
+def _names(types: str | Iterable[str]) -> frozenset[str]:
+    return frozenset(_one_or_more(types))
+
+
 @attrs.frozen
 class Check:
     """One check, and the type of its condition; several checks may share a condition.
@@ -147,9 +151,11 @@ class HealthChecks:
 
     cls: type[Object]
     types: tuple[str, ...] = attrs.field(converter=_one_or_more)
-    checks: tuple[Check, ...] = attrs.field(converter=tuple, validator=attrs.validators.min_len(1))
+    checks: tuple[Check, ...] = attrs.field(
+        converter=tuple[Check, ...], validator=attrs.validators.min_len(1)
+    )
     sync_period: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
-    stale_conditions: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    stale_conditions: frozenset[str] = attrs.field(default=frozenset(), converter=_names)
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError if a condition is both checked and stale."""

@@ -107,7 +107,9 @@ class Webhook:
     """Whether the API server refuses the object (Fail) or admits it (Ignore) if the webhook fails
     or cannot be reached."""
     target: Target = Target.CLUSTER
-    operations: Sequence[Operation] = attrs.field(default=("CREATE", "UPDATE"), converter=tuple)
+    operations: Sequence[Operation] = attrs.field(
+        default=("CREATE", "UPDATE"), converter=tuple[Operation, ...]
+    )
     subresource: str = ""
     """For example "scale"; its object is read as an instance of the class in `kinds`."""
     names: Sequence[str] = attrs.field(default=(), converter=tuple[str, ...])

@@ -92,7 +92,7 @@ class Firewall:
 def test_the_example_in_the_documentation_runs():
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
     code = text.partition("## Bastions")[2].split("```")[1]
-    names = {}
+    names = {"MyFirewall": Firewall}
     exec(code.removeprefix("python"), names)
     firewall, obj = Firewall(), bastion("10.1.2.3/8", "2001:DB8::1/64")
     actuator = names["MyBastion"](firewall)

@@ -388,8 +388,7 @@ def test_the_example_in_the_documentation_runs(tmp_path):
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
     blocks = text.partition("## Container images that you deploy")[2].split("```")
     (tmp_path / "images.yaml").write_text(blocks[1].removeprefix("yaml"))
-    driver = SimpleNamespace  # the author's manifest
-    names = {"__file__": str(tmp_path / "mine.py"), "CHARTS": tmp_path, "driver": driver}
+    names = {"__file__": str(tmp_path / "mine.py")}
     exec(blocks[3].removeprefix("python"), names)
     cluster = versions_of("1.31.4", "1.30.0")
     at = SimpleNamespace(cluster=cluster, namespace="shoot--a--b")
@@ -398,7 +397,8 @@ def test_the_example_in_the_documentation_runs(tmp_path):
         "cloud-controller-manager": "registry.example.org/cloud-controller-manager:v1.31.2"
     }
     (shown,) = control_plane.shoot(at)
-    assert shown.image.startswith("registry.example.org/csi-driver@sha256:")
+    (container,) = shown["spec"]["template"]["spec"]["containers"]
+    assert container["image"].startswith("registry.example.org/csi-driver@sha256:")
 
 
 SAMPLES = Path(extensions.__file__).parent
