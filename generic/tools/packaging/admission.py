@@ -68,6 +68,7 @@ def admission_files(manager: Manager, chart: Chart) -> dict[str, str]:
     for part in ("application", "runtime"):
         named = {**given, "NAME": f"{chart.name}-{part}"}
         files[f"{part}/Chart.yaml"] = filled(head, named)
+    files["application/values.yaml"] = (_OWN / "application.yaml").read_text(encoding="utf-8")
     for _, manifest in policies(manager.admissions):
         file = f"application/templates/{manifest['kind'].lower()}-{manifest['metadata']['name']}"
         files[f"{file}.yaml"] = literal(yaml_text(manifest))
