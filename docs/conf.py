@@ -32,6 +32,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx_click", "myst_parser"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 highlight_language = "none"  # of fences without a language
+smartquotes = False  # `--` in a help text is no dash
 default_role = "literal"  # docstrings write `names` as Markdown does
 suppress_warnings = ["ref.python"]  # `type` in an annotation is no field of that name
 autodoc_member_order = "bysource"
@@ -182,6 +183,8 @@ def write_report(app: Sphinx, error: Exception | None) -> None:
     from generic.testing.drill.page import page
     from generic.testing.drill.report import read_json, write_html
 
+    if app.builder.format != "html":
+        return
     evidence, _ = read_json(Path(app.confdir, "drill.json"), Evidence)
     report, browser = Path(app.outdir, "report.html"), shutil.which("chromium")
     write_html(report, page(evidence, judge(evidence)))
