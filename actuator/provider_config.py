@@ -1,7 +1,9 @@
 """providerConfig: a user's configuration, decoded strictly; its problems are FieldProblems.
 
 Gardener decodes it strictly too: unknown fields, and another apiVersion or kind than the declared
-ones, are errors (`checking`). A null counts as absent. Pure.
+ones, are errors (`checking`). A null counts as absent. The rules of a class (`problems`) are only
+for a generation that no reconciliation accepted before, so that a new rule stops no unchanged
+shoot. Pure.
 """
 
 from collections.abc import Iterator
@@ -11,13 +13,15 @@ from typing import Any, TypeVar
 import attrs
 
 from actuator.checking import MAX_PROBLEMS, check
-from actuator.codec import decode
+from actuator.codec import decode, encode
 from actuator.errors import DecodeError
 from actuator.interface import FieldProblem, ProviderConfig, invalid
-from actuator.meta import DefaultSpec, Object, Raw, value_at
+from actuator.meta import DefaultSpec, LastOperationState, LastOperationType, Object, Raw, value_at
 from actuator.schema import json_schema
 
 FIELD = "spec.providerConfig"
+ACCEPTED = "ConfigurationAccepted"
+"""The type of the condition that remembers an accepted generation while an operation fails."""
 C = TypeVar("C", bound=ProviderConfig)
 
 
@@ -27,24 +31,61 @@ def read_config(cls: type[C], obj: Object, pool: int = 0) -> C:
     Omitted fields have their defaults. Raises ConfigurationError with all problems.
     """
     field, given = list(_configs(obj))[pool]
-    if problems := problems_of(cls, given, field):
+    if problems := problems_of(cls, given, field, rules=not _keeps(obj)):
         raise invalid(obj, problems)
     return decode(cls, given or {})
 
 
 def config_problems(cls: type[ProviderConfig], obj: Object) -> Iterator[FieldProblem]:
     """Yield every problem of an object's configuration, for `Actuator.validate`."""
+    rules = not _keeps(obj)
     for field, given in _configs(obj):
-        yield from problems_of(cls, given, field)
+        yield from problems_of(cls, given, field, rules=rules)
 
 
-def problems_of(cls: type[ProviderConfig], given: object, field: str) -> list[FieldProblem]:
-    """Return the problems of a configuration at this path; None is one without any field."""
+def accepted_message(generation: int) -> str:
+    """Return the message of the condition ACCEPTED."""
+    return f"The configuration of generation {generation} was accepted."
+
+
+def is_accepted(generation: int, status: object) -> bool:
+    """Return whether an operation accepted the configuration of this generation, by the status."""
+    listed = value_at(status, "conditions")
+    by_type = {
+        str(value_at(one, "type")): one for one in (listed if isinstance(listed, list) else ())
+    }
+    if value_at(by_type, ACCEPTED, "message") == accepted_message(generation):
+        return True
+    not_ready = value_at(by_type, "Ready", "status") in ("False", "Unknown")  # no kind of Gardener
+    failed = not_ready or value_at(status, "lastError") is not None
+    return value_at(status, "observedGeneration") == generation and not failed
+
+
+def _keeps(obj: Any) -> bool:
+    """Whether the configuration was in use before: it is accepted, restored, or being deleted."""
+    last = getattr(obj.status, "last_operation", None)
+    is_restored = obj.metadata.annotations.get("gardener.cloud/operation") == "restore" or (
+        last is not None
+        and last.type == LastOperationType.RESTORE
+        and last.state != LastOperationState.SUCCEEDED
+    )
+    is_deleted = obj.metadata.deletion_timestamp is not None
+    return is_restored or is_deleted or is_accepted(obj.metadata.generation, encode(obj.status))
+
+
+def problems_of(
+    cls: type[ProviderConfig], given: object, field: str, *, rules: bool = True
+) -> list[FieldProblem]:
+    """Return the problems of a configuration at this path; None is one without any field.
+
+    Without `rules`, those of the class (`problems`) are left out.
+    """
     data: Any = {} if given is None else given
     if found := check(cls, data, field):
         return [FieldProblem(field=path, detail=detail) for path, detail in found]
     try:
-        problems = list(islice(decode(cls, data).problems(), MAX_PROBLEMS))
+        config = decode(cls, data)
+        problems = list(islice(config.problems(), MAX_PROBLEMS)) if rules else []
     except DecodeError as error:  # of the class's own validators
         return [FieldProblem(field=field, detail=f"{error}; correct it")]
     return [attrs.evolve(one, field=f"{field}.{one.field}".rstrip(".")) for one in problems]

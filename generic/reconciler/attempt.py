@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,6 +21,7 @@ from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock, resource_of
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time, wire_name
+from actuator.provider_config import ACCEPTED, is_accepted
 from actuator.tolerance import decode_tolerantly
 from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
@@ -87,6 +89,8 @@ class Attempt:
         """The error in the status that the actuator left; None if it can be written."""
         self.not_stored: NotStored | None = None
         """The error for fields that the API server did not store, also for those of ours."""
+        self.has_config = self.accepted = False
+        """Whether the actuator has a provider configuration, and this attempt accepted it."""
         self._is_published = False
         self._removal = removal(kind, operation, entry.header)
 
@@ -291,9 +295,20 @@ class Attempt:
             )
             if failure is not None:
                 changed = _with_blocked(raw, changed, failure, now)
+            if self._remembers(raw, state):
+                changed = status.with_condition(
+                    raw, changed, ACCEPTED, partial(status.accepted, self.start.generation, now)
+                )
             return status.reported(raw, changed, report, self._kind.ready)
 
         self._write_status(changed, build)
+
+    def _remembers(self, raw: Raw, state: LastOperationState) -> bool:
+        """Whether only a condition can show later that this generation was accepted."""
+        if not self.has_config or state is LastOperationState.SUCCEEDED:
+            return False
+        known = is_accepted(self.start.generation, raw.get("status"))
+        return state is LastOperationState.ERROR if known else self.accepted
 
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], Raw]) -> None:
         """Write the fields that `build` returns for the current object and the changes.

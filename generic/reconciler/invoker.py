@@ -121,6 +121,7 @@ class Invoker(Struct, frozen=True):
             try:
                 if call.operation.guards:
                     self._validate(call, obj, cluster)
+                    call.accepted = True
                 result = getattr(self.actuator, name)(call, obj, cluster)
                 checked = self._checked(call.operation, result)
             finally:
@@ -253,6 +254,8 @@ class ActuatorCall(Call):
         self._report = report
         self._save = save
         self.method = f"{invoker.name}.{operation.value}"
+        self.accepted = False
+        """Whether the object was validated, without a problem."""
 
     def report_blocked(self, publish: Callable[[str], None]) -> None:
         """Report where the call blocks: in the log, as an event, and in the status."""

@@ -127,6 +127,7 @@ class Reconciler:
                 return Done()
             operation = chosen.operation if isinstance(chosen, Blocked) else chosen
             attempt = Attempt(self._kind, track, entry, operation, self._d.writer, self._d.clock)
+            attempt.has_config = self._invoker.actuator.provider_config is not None
             try:
                 if isinstance(chosen, Blocked):
                     raise chosen.error(request.namespace)
@@ -205,7 +206,10 @@ class Reconciler:
         self._tracks.begin(track, call)
         self.watchdog.observe_forced(track.request)  # forced between the decision and now
         publish = partial(self._publish, attempt, report)
-        return self._invoker.invoke(call, track, obj, cluster, attempt.capture, publish)
+        try:
+            return self._invoker.invoke(call, track, obj, cluster, attempt.capture, publish)
+        finally:
+            attempt.accepted = call.accepted
 
     def _publish(self, attempt: Attempt, report: Reporter, text: str) -> None:
         """Publish Processing, as the operation is still running."""

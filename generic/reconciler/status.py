@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
+from actuator.provider_config import ACCEPTED, accepted_message
 from generic.kube.patches import add, remove, test, test_version
 
 READY = "Ready"
@@ -131,6 +132,14 @@ def condition(
         "lastUpdateTime": now,
     }
     return {**made, "codes": [str(code) for code in codes]} if codes else made
+
+
+def accepted(generation: int, now: str, before: Raw | None) -> Raw:
+    """Return the condition that this generation's configuration was accepted."""
+    text = accepted_message(generation)
+    if before is not None and before.get("message") == text:
+        return before
+    return condition(ACCEPTED, "True", "Accepted", text, codes=(), now=now, since=None)
 
 
 def changes(before: Raw, after: Raw) -> Raw:

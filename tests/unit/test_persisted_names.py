@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from actuator.codec import decode, encode
 from actuator.interface import ExternalResource
+from actuator.provider_config import is_accepted
 from actuator.v1alpha1 import KINDS
 from generic.library.flow import FlowStatus
 from generic.manager.heartbeat import LEASE_NAME
@@ -47,3 +48,9 @@ def test_leases_stay():
     assert LEASE_NAME == "gardener-extension-heartbeat"
     assert Options().leader_election_id == "gardener-actuator-leader-election"
     assert f"{OURS}/serves" == SERVES
+
+
+def test_accepted_configurations_stay():
+    message = "The configuration of generation 3 was accepted."
+    condition = {"type": "ConfigurationAccepted", "status": "True", "message": message}
+    assert is_accepted(3, {"conditions": [condition]})

@@ -9,7 +9,15 @@ import pytest
 from actuator import Actuator, Cluster, ConfigurationError, ErrorCode, FieldProblem, ProviderConfig
 from actuator.codec import decode, encode
 from actuator.meta import DefaultStatus, Schema
-from actuator.provider_config import config_problems, problems_of, read_config, refuse_config
+from actuator.provider_config import (
+    ACCEPTED,
+    accepted_message,
+    config_problems,
+    is_accepted,
+    problems_of,
+    read_config,
+    refuse_config,
+)
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Extension, Worker
 from generic.manager.manager import Manager
@@ -106,6 +114,54 @@ def test_the_pools_of_a_worker_have_the_configurations():
     assert [str(one) for one in config_problems(Config, obj)] == [problem]
     with pytest.raises(ConfigurationError, match=r"^Worker ns/w: spec\.pools\[2\]\.providerConfig"):
         read_config(Config, obj, pool=2)
+
+
+DUPLICATE = {"names": ["a", "a"]}
+"""Against the rule of the class."""
+DONE = {"lastOperation": {"type": "Reconcile", "state": "Succeeded"}, "observedGeneration": 3}
+BUSY = {"lastOperation": {"type": "Reconcile", "state": "Processing"}, "observedGeneration": 3}
+FAILED = {"lastError": {"description": "no"}, "observedGeneration": 3}
+RESTORING = {"lastOperation": {"type": "Restore", "state": "Error"}, "lastError": {}}
+
+
+def conditions(type_: str, status: str, message: str = "") -> dict[str, Any]:
+    return {"conditions": [{"type": type_, "status": status, "message": message}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "metadata", "judged"),
+    [
+        ({}, {}, True),
+        (DONE, {}, False),
+        (BUSY, {}, False),
+        (BUSY | {"observedGeneration": 2}, {}, True),
+        (DONE | {"observedGeneration": 2}, {}, True),
+        (FAILED, {}, True),
+        (FAILED | conditions(ACCEPTED, "True", accepted_message(3)), {}, False),
+        (FAILED | conditions(ACCEPTED, "True", accepted_message(2)), {}, True),
+        (DONE | conditions("Ready", "False"), {}, True),
+        (DONE | conditions("Ready", "True"), {}, False),
+        (FAILED, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, False),
+        ({}, {"annotations": {"gardener.cloud/operation": "restore"}}, False),
+        ({}, {"annotations": {"gardener.cloud/operation": "reconcile"}}, True),
+        (RESTORING, {}, False),
+    ],
+)
+def test_rules_are_for_generations_that_were_never_accepted(status, metadata, judged):
+    given = {"name": "x", "namespace": "ns", "generation": 3, **metadata}
+    spec = {"type": "mine", "providerConfig": dict(DUPLICATE)}
+    obj = decode(Extension, {"metadata": given, "spec": spec, "status": status})
+    assert [*Mine().validate(None, obj, Cluster())] == [*config_problems(Config, obj)]
+    assert bool([*config_problems(Config, obj)]) == judged
+    obj.spec.provider_config["name"] = []  # cannot be decoded
+    assert [*config_problems(Config, obj)]
+    with pytest.raises(ConfigurationError, match="unknown field name"):
+        read_config(Config, obj)
+
+
+@pytest.mark.parametrize("status", [None, [], {"conditions": 3}, {"conditions": [3, {"type": []}]}])
+def test_a_status_of_any_shape_accepts_nothing(status):
+    assert not is_accepted(3, status)
 
 
 def test_problems_of_the_class_are_few():
