@@ -59,6 +59,11 @@ class Shoots:
             self._destroyed.add(shoot)
             self._things.pop(shoot, None)
 
+    def create(self, shoot: str) -> None:
+        """Let an empty shoot answer that has the name of a removed one."""
+        with self._lock:
+            self._destroyed.discard(shoot)
+
     def put(self, shoot: str, thing: Thing) -> None:
         """Add an object. Raises Unavailable."""
         with self._lock:
@@ -101,14 +106,20 @@ class ShootManager(ResourceManager):
     def __init__(self, client: Client, shoots: Shoots) -> None:
         super().__init__(client, class_="")
         self._shoots = shoots
+        self._forced: set[str] = set()
         self._one_round = threading.Lock()
 
     def poll(self) -> None:
         """Do one round of work on Clusters, then on ManagedResources. Raises ApiError."""
         with self._one_round:
             for raw in self._client.list(CLUSTERS):
+                name = raw["metadata"]["name"]
                 if decode(Cluster, raw).needs_force_deletion:
-                    self._shoots.destroy(raw["metadata"]["name"])
+                    self._shoots.destroy(name)
+                    self._forced.add(name)
+                elif name in self._forced:  # a confirmation is final: it is another shoot
+                    self._shoots.create(name)
+                    self._forced.remove(name)
             super().poll()
 
     def _serve(self, mr: Raw) -> None:
