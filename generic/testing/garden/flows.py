@@ -11,13 +11,19 @@ from functools import partial
 from actuator.cluster import Cluster
 from actuator.codec import decode
 from actuator.errors import ActuatorError
+from actuator.interface import resource_of
 from actuator.meta import Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.library.lookup import find
 from generic.testing.garden import order
 from generic.testing.garden.cleanup import OWN
 from generic.testing.garden.gardenlet import Garden, Shoot, create_missing
-from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
+from generic.testing.garden.readiness import (
+    error_of,
+    not_migrated_because,
+    not_ready_because,
+    progress_of,
+)
 from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
 from generic.testing.polling import wait_while
 
@@ -49,8 +55,8 @@ class Flow:
         self._garden = garden
         self._client = garden.client
         self._shoot = shoot
-        self._kinds = kinds
-        self._moving = [kind for kind in kinds if kind.migratable]
+        self._kinds = order.distinct(kinds)
+        self._moving = [kind for kind in self._kinds if kind.migratable]
         self._patience = patience
         self._progress = progress
         self._scale = scale
@@ -77,7 +83,8 @@ class Flow:
         stages = order.CREATION if type == "Create" else order.LATER
         for kinds in order.in_stages(stages, awake):
             self.deploy(kinds, manifests, "reconcile", resting)
-            self.wait(kinds, not_ready_because)
+            self.wait(kinds, not_ready_because, manifests)
+        self._check_there(self._objects(awake), manifests, awake)
         self._go([asleep], self._kinds)
         self._sync(type, "Succeeded", status={"hibernated": hibernated})
 
@@ -145,7 +152,8 @@ class Flow:
             for kind, obj in self._objects(kinds):
                 put_back(self._client, kind, obj, state.of(kind.name, obj["metadata"]["name"]))
             self.ask(kinds, "restore")
-            self.wait(kinds, not_ready_because)
+            self.wait(kinds, not_ready_because, manifests)
+        self._check_there(self._objects(self._moving), manifests, self._moving)
         self._sync("Restore", "Succeeded")
 
     def _wakes(self, hibernated: bool) -> bool:
@@ -219,15 +227,26 @@ class Flow:
     def _objects(self, kinds: Iterable[Kind]) -> list[tuple[Kind, Raw]]:
         return [(kind, obj) for kind in kinds for obj in self._garden.objects(kind, self._shoot)]
 
-    def wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
-        """Wait until `missing` returned None for each of these objects. Raises ActuatorError."""
+    def wait(
+        self,
+        kinds: Sequence[Kind],
+        missing: Callable[[Raw], str | None],
+        manifests: Sequence[Raw] = (),
+    ) -> None:
+        """Wait until `missing` returned None for each of these objects.
+
+        Raises ActuatorError, also if an object of the manifests is deleted meanwhile.
+        """
         awaited = {kind.name for kind in kinds}
         began = time.monotonic()
 
         def problems() -> list[str]:
+            looked_at = [kind for kind in kinds if kind.name in awaited]
+            objects = self._objects(looked_at)
+            self._check_there(objects, manifests, looked_at)
             found = [
                 (kind.name, obj, problem)
-                for kind, obj in self._objects(kind for kind in kinds if kind.name in awaited)
+                for kind, obj in objects
                 if (problem := missing(obj)) is not None
             ]
             awaited.intersection_update({kind for kind, _, _ in found})
@@ -236,6 +255,35 @@ class Flow:
             return [f"{kind} {obj['metadata']['name']}: {problem}" for kind, obj, problem in found]
 
         self._until(problems, max(map(order.seconds, kinds), default=0.0))
+        if missing is not_ready_because:
+            self._forget_machines(kinds)
+
+    def _check_there(
+        self,
+        objects: Iterable[tuple[Kind, Raw]],
+        manifests: Iterable[Raw],
+        kinds: Iterable[Kind],
+    ) -> None:
+        """Raise ActuatorError if one of the manifests of these kinds has no lasting object."""
+        names = {kind.name for kind in kinds}
+        wanted = {(one["kind"], one["metadata"]["name"]) for one in manifests}
+        there = {
+            (kind.name, obj["metadata"]["name"])
+            for kind, obj in objects
+            if "deletionTimestamp" not in obj["metadata"]
+        }
+        if lost := sorted(one for one in wanted - there if one[0] in names):
+            listed = ", ".join(map(" ".join, lost))
+            why = f"another client deleted {listed}; repeat the command once it has finished"
+            raise ActuatorError(f"shoot {self._shoot.name}: {why}")
+
+    def _forget_machines(self, kinds: Iterable[Kind]) -> None:
+        """Clear the state of restored machines, as gardenlet does once a Worker is ready."""
+        for kind, obj in self._objects(kind for kind in kinds if kind.name == "Worker"):
+            meta = obj["metadata"]
+            if (obj.get("status") or {}).get("state") is not None:
+                where = (resource_of(kind), meta["name"], meta.get("namespace", ""))
+                self._client.patch(*where, {"status": {"state": None}}, subresource="status")
 
     def _check_errors(self, unready: Iterable[tuple[str, Raw]], began: float) -> None:
         """Raise ActuatorError if gardenlet would not tolerate an error any longer."""
@@ -270,9 +318,9 @@ class Flow:
 
 
 def still_there(obj: Raw) -> str:
-    """Describe what a deletion waits for, with the error that the object reports."""
+    """Describe what a deletion waits for, with the error or progress that the object reports."""
     error = error_of(obj)
     if error is None:
-        return "still there"
+        return f"still there{progress_of(obj)}"
     codes = f" ({', '.join(error['codes'])})" if error.get("codes") else ""
     return f"still there: {error.get('description')}{codes}"

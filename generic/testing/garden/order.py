@@ -127,6 +127,14 @@ HANDED_ON: Mapping[str, tuple[str, str]] = {
 _KNOWN = frozenset().union(*CREATION)
 
 
+def distinct(kinds: Iterable[Kind]) -> list[Kind]:
+    """Return the first of each kind: those of several Extensions differ by their finalizers."""
+    found: dict[tuple[str, str], Kind] = {}
+    for kind in kinds:
+        found.setdefault((kind.group, kind.name), kind)
+    return list(found.values())
+
+
 def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
     """Yield these kinds in that order, stage by stage, without empty stages."""
     left = list(kinds)

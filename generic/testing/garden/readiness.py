@@ -26,8 +26,27 @@ def _ready(status: Raw) -> Raw | None:
     return next((c for c in status.get("conditions") or [] if c["type"] == READY), None)
 
 
+def progress_of(obj: Raw) -> str:
+    """Return what the extension reports about its unfinished operation, to append to a reason."""
+    operation = (obj.get("status") or {}).get("lastOperation") or {}
+    text = operation.get("description")
+    if not obj.get("status") and not obj["metadata"].get("finalizers"):
+        return ": no extension has worked on it"
+    if not text or operation.get("state") != LastOperationState.PROCESSING:
+        return ""
+    return f": {operation.get('type')} is in progress: {text}"
+
+
 def not_ready_because(obj: Raw) -> str | None:
-    """Return why gardenlet does not consider the object ready; None if it does."""
+    """Return why gardenlet does not consider the object ready; None if it does.
+
+    The reason ends with the progress that the extension reports.
+    """
+    reason = _unready(obj)
+    return reason and f"{reason}{progress_of(obj)}"
+
+
+def _unready(obj: Raw) -> str | None:
     meta, status = obj["metadata"], obj.get("status") or {}
     annotations = meta.get("annotations") or {}
     operation = status.get("lastOperation")
@@ -64,5 +83,7 @@ def not_migrated_because(obj: Raw) -> str | None:
     done = (LastOperationType.MIGRATE, LastOperationState.SUCCEEDED)
     if (operation.get("type"), operation.get("state")) == done:
         return None
+    if error := error_of(obj):
+        return f"error: {error.get('description')}"
     said = f"{operation.get('type')} is {operation.get('state')}" if operation else "none yet"
-    return f"last operation: {said}"
+    return f"last operation: {said}{progress_of(obj)}"

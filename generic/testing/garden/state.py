@@ -1,8 +1,7 @@
 """ShootState: the state of a shoot's extensions that a migration copies to another seed.
 
 Source: gardener `pkg/utils/gardener/shootstate` and `pkg/extensions/customresources.go`
-(RestoreExtensionWithDeployFunction). Not here: garden resources and gardenlet's own secrets, which
-do not concern extensions.
+(RestoreExtensionWithDeployFunction). Not here: resources of the garden.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import attrs
 
 from actuator.errors import ActuatorError
-from actuator.interface import Client, resource_of
+from actuator.interface import SECRETS, Client, resource_of
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find, find_all
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
@@ -29,7 +28,10 @@ class ExtensionState:
 
 @attrs.frozen(kw_only=True)
 class ShootState:
-    """The state of one shoot; `resources` are the objects that the extensions refer to."""
+    """The state of one shoot.
+
+    `resources` are the objects that the extensions refer to, and its persistent Secrets.
+    """
 
     extensions: Sequence[ExtensionState] = ()
     resources: Sequence[Raw] = ()
@@ -58,7 +60,8 @@ def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
         for reference in extension.resources:
             ref = reference["resourceRef"]
             found[ref["kind"], ref["name"]] = _referenced(garden.client, shoot, extension, ref)
-    return ShootState(extensions=extensions, resources=list(found.values()))
+    kept = find_all(garden.client, SECRETS, shoot.technical_id, "persist=true")
+    return ShootState(extensions=extensions, resources=[*found.values(), *map(bare, kept)])
 
 
 def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:

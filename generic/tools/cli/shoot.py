@@ -18,7 +18,7 @@ import msgspec
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_at
 from actuator.errors import ConfigurationError, Invalid
-from actuator.interface import SECRETS, Client, Resource
+from actuator.interface import SECRETS, SHOOT_ACCESS, Client, Resource
 from actuator.meta import Kind, Object, Raw
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import CLUSTERS, NAMESPACES
@@ -32,7 +32,7 @@ from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing.drill.shoots import minimal_spec
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.testing.garden.gardenlet import create_missing, namespace_labels
-from generic.testing.garden.order import ON_REQUEST
+from generic.testing.garden.order import ON_REQUEST, distinct
 from generic.testing.garden.state import bare
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.env import validated
@@ -79,6 +79,13 @@ def _own(client: Client, shoot: Shoot, resource: Resource, name: str) -> Raw | N
 
 def _state(shoot: Shoot) -> Path:
     return Path(f"{shoot.name}.shootstate.json")
+
+
+def _survives(secret: Raw) -> bool:
+    """Whether gardenlet writes such a Secret in each seed of the shoot."""
+    meta = secret["metadata"]
+    is_ours = (meta.get("labels") or {}).get(_MARK) == _USER
+    return is_ours or meta["name"] in (_CREDENTIALS, *SHOOT_ACCESS.names)
 
 
 def _last_operation(cluster: Cluster) -> str:
@@ -128,8 +135,9 @@ class _Play:
         """Migrate a shoot away from this seed, and write its state into a file."""
         state, file = self.flow.begin_migration(), _state(self.shoot)
         if not file.exists():  # else an interrupted migration wrote it, with all objects
-            secrets = self.client.list(SECRETS, self.shoot.technical_id, label_selector=_OURS)
-            state = attrs.evolve(state, resources=[*state.resources, *map(bare, secrets)])
+            secrets = self.client.list(SECRETS, self.shoot.technical_id)
+            kept = [bare(one) for one in secrets if _survives(one)]
+            state = attrs.evolve(state, resources=[*state.resources, *kept])
             new = file.with_suffix(".new")
             new.unlink(missing_ok=True)  # of an interrupted migration, or a link of others
             with open(new, "xb", opener=partial(os.open, mode=0o600)) as private:
@@ -232,7 +240,7 @@ def _perform(
 ) -> None:
     target, new = select(Target(**flags), required=True), shoot_named(name)
     client, served = target.connect(), target.manager().registrations
-    kinds = [*dict.fromkeys([*(one.kind for one in served), *(cls.KIND for cls in KINDS)])]
+    kinds = distinct([*(one.kind for one in served), *(cls.KIND for cls in KINDS)])
     cluster, state = _existing(client, new), _state(new)
     if cluster is None and act not in (_Play.create, _Play.restore):
         raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")

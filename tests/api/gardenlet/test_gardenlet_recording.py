@@ -101,8 +101,12 @@ def hasty(*unawaited: str) -> type[Flow]:
     """A flow that does not wait for some kinds to be ready or migrated."""
 
     class Hasty(Flow):
-        def wait(self, kinds, missing):
-            super().wait([kind for kind in kinds if kind.name not in unawaited], missing)
+        def wait(self, kinds, missing, manifests=()):
+            awaited = [kind for kind in kinds if kind.name not in unawaited]
+            super().wait(awaited, missing, manifests)
+
+        def _check_there(self, *_):
+            """An object that is asked for is still being deleted, because nothing waited for it."""
 
     return Hasty
 
