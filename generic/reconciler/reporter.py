@@ -29,6 +29,9 @@ from generic.reconciler.track import Track
 STATUS_NOT_WRITTEN = "StatusNotWritten"
 """Reason of the event about an object whose status the API server refuses."""
 
+_LISTED = 100
+"""Maximum recorded resources that are named in logs; all are in Orphans."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -160,9 +163,14 @@ class Reporter(Struct, frozen=True, dict=True):
         """Report that these resources may remain and are recorded."""
         for resource in resources:
             self.sinks.metrics.orphaned(resource.type)
+        for resource in resources[:_LISTED]:
             fields = {"resource": str(resource)}
             self.log.warning("external resource recorded as Orphan", extra={"fields": fields})
-        listed = "; ".join(map(str, resources))
+        more = len(resources) - _LISTED
+        if more > 0:
+            fields = {"count": str(more)}
+            self.log.warning("more external resources recorded", extra={"fields": fields})
+        listed = "; ".join(map(str, resources[:_LISTED]))
         self.once(
             "LeftOutside", f"Recorded {len(resources)} external resources as Orphans: {listed}"
         )

@@ -2,9 +2,10 @@
 
 Within the budget the actuator's force_delete is retried; at its end, or with too many abandoned
 calls, a last pass skips the actuator: it strips declared seed objects and records the resources
-that may remain; then `reconciler` releases the object. Only five things may exceed the budget: an
-unavailable API server, a webhook that denies, an Orphan that cannot be written, a CRD that
-refuses every patch of the object, and a namespace that was removed although it has objects.
+that may remain; then `reconciler` releases the object. Only six things may exceed the budget: an
+unavailable API server, a webhook that denies, an Orphan that cannot be written, thousands of them,
+a CRD that refuses every patch of the object, and a namespace that was removed although it has
+objects.
 
 Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 """

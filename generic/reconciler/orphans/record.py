@@ -7,7 +7,6 @@ no Orphan can hold must not prevent the end of a force deletion.
 import json
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from actuator.codec import encode
@@ -38,10 +37,13 @@ NOT_STORED = "The CRD of Orphan lacks these fields:"
 """Precedes values in the message of an Orphan."""
 _OF_ATTEMPT = ("message", "reason", "recordedAt")
 """Fields that differ in a repeat."""
-_MAX_RESOURCES = 100
+_MAX_RESOURCES = 10_000
 """Maximum resources of one object: each is a request, and force deletions have a budget."""
 _MAX_TEXT = 16 * 1024
 """Maximum total characters of the texts of one resource."""
+_MAX_TEXTS = 8 * 2**20
+"""The same for all resources of one object, after which no other is read: a process has all of
+them in memory."""
 
 
 def record(
@@ -111,21 +113,29 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
 
     UNKNOWN replaces the others, and those that an error of the actuator hides.
     """
-    found: list[object] = []
-    problem = ""
+    found: dict[object, ExternalResource] = {}
+    is_complete, problem, left = True, "", _MAX_TEXTS
     try:
-        found.extend(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
+        for number, one in enumerate(actuator.external_resources(obj)):
+            if number >= _MAX_RESOURCES or left <= 0:
+                is_complete = False
+                break  # it may never end
+            usable = _usable(one)
+            if usable is None:
+                is_complete = False
+                continue
+            left -= sum(map(len, _texts(usable)))
+            key = usable.type, usable.id, usable.region, *sorted(usable.tags.items())
+            found[key] = usable
     except Exception as error:  # the resources yielded before are kept
         problem = describe(error)
-    checked = [_usable(one) for one in found[:_MAX_RESOURCES]]
-    usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
-    if not problem and len(found) <= _MAX_RESOURCES and None not in checked:
-        return usable, ""
+    if is_complete and not problem:
+        return [*found.values()], ""
     author = type(innermost(actuator)).__name__
-    return [*usable, UNKNOWN], problem or (
+    return [*found.values(), UNKNOWN], problem or (
         f"{author}.external_resources yields invalid resources; it must yield at most "
         f"{_MAX_RESOURCES} ExternalResources, each with a type, with strings in all fields and "
-        f"tags, and with at most {_MAX_TEXT} characters"
+        f"tags, and with at most {_MAX_TEXT} characters, {_MAX_TEXTS} together"
     )
 
 
@@ -137,11 +147,15 @@ def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[Exte
         return [UNKNOWN]
 
 
+def _texts(one: ExternalResource) -> tuple[str, ...]:
+    return (one.type, one.id, one.region, *one.tags, *one.tags.values())
+
+
 def _usable(resource: object) -> ExternalResource | None:
     """Return a copy, or None for a resource that no Orphan can hold."""
     if not isinstance(resource, ExternalResource) or not isinstance(resource.tags, dict):
         return None
-    texts = (resource.type, resource.id, resource.region, *resource.tags, *resource.tags.values())
+    texts = _texts(resource)
     if not all(isinstance(text, str) for text in texts) or not resource.type:
         return None
     if sum(map(len, texts)) > _MAX_TEXT:

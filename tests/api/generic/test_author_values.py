@@ -346,6 +346,17 @@ def test_usable_external_resources_are_recorded_beside_unusable_ones(seed, start
     assert {orphan["resourceType"] for orphan in orphans(seed)} == {"VPC", "unknown"}
 
 
+def test_each_of_many_external_resources_is_recorded(seed, start):
+    many = [ExternalResource(type="Disk", id=f"disk-{number}") for number in range(300)]
+    start(Author(external_resources=lambda _obj: many), force_delete_budget=60.0)
+    guarded(seed, force=True)
+    eventually(seed.is_gone)
+    recorded = [orphan["id"] for orphan in orphans(seed)]
+    assert sorted(recorded) == sorted(one.id for one in many)
+    (event,) = seed.events("LeftOutside")
+    assert "Recorded 300 external resources" in event["message"]
+
+
 def test_validate_yields_field_problems(seed, start):
     start(Author(validate=lambda *_: repeat("wrong")))
     seed.create(builders.infrastructure(seed.namespace, seed.namespace))
