@@ -32,6 +32,8 @@ def add_filter(request: AdmissionRequest[OperatingSystemConfig]) -> None:
     """
     for one in (request.cluster().shoot.get("spec") or {}).get("extensions") or ():
         given = one.get("providerConfig") or {}
-        if one.get("type") == TYPE and not problems_of(FilterConfig, given, "providerConfig"):
+        if one.get("type") == TYPE and not problems_of(
+            FilterConfig, given, "providerConfig", rules=False
+        ):
             text = "".join(f"{blocked}\n" for blocked in decode(FilterConfig, given).blocked)
             ensure_file(request.new.spec.files, PATH, text, 0o644)
