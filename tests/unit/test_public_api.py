@@ -87,7 +87,8 @@ LIBRARY = {
     "ManagedResourceSpec ManagedResourceStatus SecretName check_deleted delete "
     "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects update "
     "wait_until_healthy",
-    "manifests": "manifest manifest_of",
+    "foreach": "for_each",
+    "manifests": "MAX_LABEL MAX_NAME manifest manifest_of shortened",
     "references": "make_unique with_references",
     "secrets": "PERMISSIONS Authority BasicAuth Certificate Config Issued Rotation RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
