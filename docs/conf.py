@@ -181,13 +181,13 @@ def write_report(app: Sphinx, error: Exception | None) -> None:
     from generic.testing.drill.evidence import Evidence
     from generic.testing.drill.judge import judge
     from generic.testing.drill.page import page
-    from generic.testing.drill.report import read_json, write_html
+    from generic.testing.drill.report import read_json, write_text
 
     if app.builder.format != "html":
         return
     evidence, _ = read_json(Path(app.confdir, "drill.json"), Evidence)
     report, browser = Path(app.outdir, "report.html"), shutil.which("chromium")
-    write_html(report, page(evidence, judge(evidence)))
+    write_text(report, page(evidence, judge(evidence)))
     if browser and not error:
         from playwright.sync_api import sync_playwright
 

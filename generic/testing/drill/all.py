@@ -1,6 +1,6 @@
 """All drills of a rehearsal: its scenarios, each with each trouble.
 
-Not here: the execution of a round (`run`) or of a migration (`migration.run`).
+Not here: the execution of a round (`run`) or of a migration (`migration.run`), their index.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,6 +12,7 @@ from generic.testing.drill import takeover
 from generic.testing.drill.judge import WEBHOOKS_DOWN, Finding
 from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.paths import PATHS
+from generic.testing.drill.report import own_name
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM, TROUBLES, Trouble
 from generic.testing.rehearsal import CombinedRehearsal
@@ -43,18 +44,34 @@ class Round:
 
 @attrs.frozen(kw_only=True)
 class Held:
-    """The result of a round; `problem` is the reason if it could not run."""
+    """The result of a round; `problem` is the reason if it has no verdict or no report."""
 
     round: Round
     findings: Sequence[Finding] = ()
     problem: str = ""
-    seconds: float
+    drill: str = ""
+    """The id of its drill; "": it has no report."""
+    seconds: float = 0.0
 
     @property
     def broken(self) -> list[str]:
         """The violated rules, a line each."""
-        told = [f"{one.rule}: {one.problems[0]}" for one in self.findings if not one.holds]
-        return [self.problem, *told] if self.problem else told
+        return [f"{one.rule}: {one.problems[0]}" for one in self.findings if not one.holds]
+
+    @property
+    def verdict(self) -> str:
+        """Whether its rules hold, for people and machines."""
+        return "BROKEN" if self.broken else "not run" if self.problem else "holds"
+
+    @property
+    def told(self) -> list[str]:
+        """The problem and the violated rules, a line each."""
+        return [self.problem, *self.broken] if self.problem else self.broken
+
+    @property
+    def report(self) -> Path | None:
+        """Its page, relative to the common folder."""
+        return own_name(self.round.folder / "report.html", self.drill) if self.drill else None
 
 
 def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
@@ -62,15 +79,6 @@ def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
     refused = unsupported(rehearsal)
     return [*found, *(Round(name, CALM) for name in OWN_SCENARIOS if name not in refused)]
-
-
-def index(title: str, held: Sequence[Held]) -> str:
-    """Return the page that links the reports of several rounds."""
-    from generic.testing.drill.html import render  # needs jinja2
-
-    findings = [Finding(rule="", title="", problems=tuple(one.broken)) for one in held]
-    verdict = f"{sum(not one.broken for one in held)} of {len(held)} rounds hold."
-    return render("index", findings, what="All drills", title=title, verdict=verdict, held=held)
 
 
 OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO, WEBHOOKS_DOWN)

@@ -4,7 +4,7 @@ Needs jinja2.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +12,8 @@ from typing import TypeVar
 import attrs
 
 from generic.testing.drill import judge as force_deletion
-from generic.testing.drill.evidence import Evidence
-from generic.testing.drill.judge import WEBHOOKS_DOWN, Finding, contradictions
+from generic.testing.drill.evidence import DrillEvidence, Evidence
+from generic.testing.drill.judge import REPORT, WEBHOOKS_DOWN, Finding, contradictions
 from generic.testing.drill.landscape import page as landscape_page
 from generic.testing.drill.landscape import rules as landscape_rules
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
@@ -25,7 +25,7 @@ from generic.testing.drill.migration.rules import MigrationEvidence
 from generic.testing.drill.migration.run import SCENARIO, migrate
 from generic.testing.drill.page import page
 from generic.testing.drill.paths import PathRun
-from generic.testing.drill.report import check_report, write_html, write_json
+from generic.testing.drill.report import as_json, check_report, own_name, write_all, write_text
 from generic.testing.drill.run import Run, drill
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
@@ -33,7 +33,7 @@ from generic.testing.drill.takeover import TakeOver
 from generic.testing.drill.webhooksdown import WebhooksDown
 from generic.testing.rehearsal import CombinedRehearsal
 
-E = TypeVar("E", Evidence, MigrationEvidence)
+E = TypeVar("E", bound=DrillEvidence)
 _COURSES: Mapping[str, type[Run]] = {TAKE_OVER: TakeOver, WEBHOOKS_DOWN: WebhooksDown}
 
 
@@ -47,16 +47,12 @@ def run(
     if settings.scenario == SCENARIO:
         moved = migrate(settings, rehearsal, watcher)
         watcher.say(migration_page.verdict(moved))
-        findings = _write_json(output, moved, moved, migration.judge(moved))
-        write_html(output / "report.html", migration_page.page(moved, findings))
-        return moved, findings
+        return moved, _report(output, moved, moved, migration.judge(moved), migration_page.page)
     course = _COURSES.get(settings.scenario, PathRun if settings.path else Run)
     evidence = told = drill(settings, rehearsal, watcher, course)
     if settings.broken.forgets_a_record:
         told = attrs.evolve(evidence, records=evidence.records[1:])
-    findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
-    write_html(output / "report.html", page(told, findings))
-    return evidence, findings
+    return evidence, _report(output, evidence, told, force_deletion.judge(evidence), page)
 
 
 def run_landscape(
@@ -77,20 +73,33 @@ def run_landscape(
     evidence = drill.evidence
     evidence.seconds = time.monotonic() - began
     watcher.say(landscape_page.verdict(evidence))
-    findings = _write_json(output, evidence, evidence, landscape_rules.judge(evidence))
-    write_html(output / "report.html", landscape_page.page(evidence, findings))
-    return evidence, findings
+    judged = landscape_rules.judge(evidence)
+    return evidence, _report(output, evidence, evidence, judged, landscape_page.page)
 
 
-def _write_json(output: Path, seen: E, told: E, findings: list[Finding]) -> list[Finding]:
-    """Write report.json, and add a finding about its consistency with the evidence."""
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / "report.json"
-    write_json(path, told, findings)
-    problems = check_report(path, seen, findings)
-    if isinstance(seen, Evidence):
-        problems += contradictions(seen)
-    title = "The report matches the evidence"
-    findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
-    write_json(path, told, findings)
-    return findings
+def _report(
+    output: Path,
+    seen: E,
+    told: E,
+    findings: list[Finding],
+    page: Callable[[E, list[Finding]], str],
+) -> list[Finding]:
+    """Write report.json and report.html; return the findings with one about them.
+
+    If they cannot be written, that finding is not exercised, and the verdict is not lost.
+    """
+    report = Finding(rule=REPORT, title="The report matches the evidence")
+    own = own_name(output / "report.json", seen.drill)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        write_text(own, as_json(told, findings))
+        problems = check_report(own, seen, findings)
+        if isinstance(seen, Evidence):
+            problems += contradictions(seen)
+        judged = [*findings, attrs.evolve(report, problems=tuple(problems))]
+        texts = {"report.json": as_json(told, judged), "report.html": page(told, judged)}
+        write_all(output, seen.drill, texts)
+    except OSError as error:
+        why = f"cannot write the report into {output}: {error.strerror}"
+        return [*findings, attrs.evolve(report, untested=(why,), exercised=False)]
+    return judged

@@ -23,6 +23,7 @@ _FORCED = frozenset({Outcome.FORCE_DELETED, Outcome.ORPHANED})
 _NOT_ON_THIS_PATH = "it does not apply to this path"
 _STOPPED = "the drill ended before"
 WEBHOOKS_DOWN = "webhooks-down"
+REPORT = "report"
 FAILURES = {
     "killed": "its server is killed",
     "expired": "its certificate has expired",
@@ -53,6 +54,12 @@ class Finding:
         """Return at most `shown` problems, and the number of others."""
         more = len(self.problems) - shown
         return "\n".join(self.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
+
+
+def unwritten(findings: Iterable[Finding]) -> str:
+    """Return why the report was not written, or ""."""
+    lost = (one for one in findings if one.rule == REPORT and not one.exercised)
+    return next((one.untested[0] for one in lost), "")
 
 
 class Untested(str):

@@ -5,7 +5,9 @@ It contains evidence, of any class, and findings. Not here: the content of the p
 """
 
 import json
-from collections.abc import Sequence
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,22 +16,24 @@ import cattrs
 from attrs import AttrsInstance
 from cattrs.errors import BaseValidationError
 
-from actuator.errors import DecodeError
+from actuator.errors import ConfigurationError, DecodeError
 from generic.testing.drill.judge import Finding
 
 _VERSION = 1
+_PROBE = bytes(1 << 20)
+"""More than the files of a drill usually need."""
 E = TypeVar("E", bound=AttrsInstance)
 
 
-def write_json(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> None:
-    """Write report.json."""
+def as_json(evidence: AttrsInstance, findings: Sequence[Finding]) -> str:
+    """Return the content of report.json."""
     told = {
         "version": _VERSION,
         "passed": all(finding.holds for finding in findings),
         "findings": [attrs.asdict(finding) for finding in findings],
         "evidence": attrs.asdict(evidence),
     }
-    path.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return json.dumps(told, indent=2, sort_keys=True) + "\n"
 
 
 def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
@@ -68,7 +72,42 @@ def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding
     return problems
 
 
-def write_html(path: Path, page: str) -> None:
-    """Write report.html, a self-contained page."""
-    # an error's text may contain half a surrogate pair, which cannot be encoded
-    path.write_text(page, encoding="utf-8", errors="replace")
+def check_folder(folder: Path) -> None:
+    """Create the folder, and test that it has space. Raises ConfigurationError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(_PROBE)
+    except OSError as error:
+        why = f"--output {folder}: cannot write reports there: {error.strerror}"
+        raise ConfigurationError(f"{why}; free space, or set another folder") from None
+
+
+def own_name(path: Path, drill: str) -> Path:
+    """Return the name that only the drill with this id uses, such as report-1a2b3c.html."""
+    return path.with_stem(f"{path.stem}-{drill}")
+
+
+def write_all(folder: Path, drill: str, texts: Mapping[str, str]) -> None:
+    """Write files under names of the drill's own, then under those of the latest drill.
+
+    Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_text(own_name(folder / name, drill), text)
+    for name, text in texts.items():
+        write_text(folder / name, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the whole file or nothing. Raises OSError."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        # an error's text may contain half a surrogate pair, which cannot be encoded
+        with part.open("x", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

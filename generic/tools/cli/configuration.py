@@ -7,13 +7,14 @@ from typing import BinaryIO
 import attrs
 import click
 
-from actuator.errors import ActuatorError, ConfigurationError
+from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Raw
 from actuator.schema import json_schema, structural
 from generic.kube.printable import echo
 from generic.manager.registry import Registration
 from generic.tools.cli.load import load, load_manager, types_option
+from generic.tools.cli.statuses import Check, No
 from generic.tools.config_manifests import examine, places_of
 from generic.tools.config_page import config_page
 
@@ -71,7 +72,7 @@ def _openapi(classes: Iterable[type]) -> Raw:
     return {"components": {"schemas": found}}
 
 
-@click.command()
+@click.command(cls=Check)
 @click.argument("references", nargs=-1, required=True, metavar="MODULE:OBJECT...")
 @types_option
 @click.option(
@@ -87,8 +88,8 @@ def validate(
     """Validate the provider configurations in manifests, without a cluster.
 
     The command reads Shoots and extension objects, and checks the configurations that the
-    extensions MODULE:OBJECT declare. The exit status is 1 if a configuration is invalid, or if
-    there is none to check.
+    extensions MODULE:OBJECT declare. The exit status is 1 if a configuration is invalid, and 3 if
+    there is none to check, or a file cannot be read.
     """
     configs = {
         (one.kind.api_version, one.kind.name, type): cls
@@ -109,7 +110,7 @@ def validate(
         invalid += bool(one.problems)
     if invalid:
         total = valid + invalid
-        raise ActuatorError(f"{invalid} of {total} configurations are invalid; correct the fields")
+        raise No(f"{invalid} of {total} configurations are invalid; correct the fields")
     if not valid:
         served = ", ".join(sorted(f"{kind} {type}".rstrip() for _, kind, type in configs))
         raise ConfigurationError(f"no configuration to check; these extensions serve {served}")

@@ -41,8 +41,8 @@ from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.development import Target, announced
 from generic.tools.cli.env import progress
 from generic.tools.cli.load import load_manager, types_option, with_flags
-from generic.tools.cli.main import reported
 from generic.tools.cli.shoot import prepare, shoot_named
+from generic.tools.cli.statuses import reported
 
 _USER, _SHOOT = "actuator-dev", "local"
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules"})

@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 import click
 
-from actuator.errors import ActuatorError
 from actuator.interface import Client
 from actuator.meta import wire_name
 from generic.kube.client import connect
@@ -18,6 +17,7 @@ from generic.kube.printable import echo
 from generic.manager.options import Options
 from generic.manager.registry import Registration
 from generic.tools.cli.load import load_manager, output_option, types_option, with_flags
+from generic.tools.cli.statuses import Check, No
 from generic.tools.drain import Survey, check_nobody_leads, check_own_leases, release, survey, wait
 from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
 
@@ -28,7 +28,7 @@ _WIDTH = 180
 """Columns of the table without a terminal, as in the log of the chart's hook."""
 
 
-@click.command()
+@click.command(cls=Check)
 @click.argument("extension")
 @types_option
 @click.option(
@@ -57,7 +57,7 @@ def drain(
 
     Run it before you uninstall the extension. It lists all objects in the seed that have the
     extension's kinds, types and classes, and its finalizer. The exit status is 0 if there are
-    none, and 1 if some remain.
+    none, 1 if some remain, and 3 if the command could not look.
 
     Without --release, nothing is changed: while the extension runs, the command waits until
     terminating objects are deleted. Other objects would be stuck later: delete them first (in
@@ -89,7 +89,7 @@ def drain(
         _print_table(rows, missing)
     held = [row for row in rows if row.is_held]
     if held:
-        raise ActuatorError(_way_out(held, disown))
+        raise No(_way_out(held, disown))
 
 
 def _lease(disown: bool, lease: str) -> tuple[str, str] | None:

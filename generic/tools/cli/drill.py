@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,33 +14,30 @@ import attrs
 import click
 
 from actuator.errors import ActuatorError, ApiError
+from actuator.meta import format_time
 from generic.controller import logs
+from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.testing.drill.all import (
-    OWN_SCENARIOS,
-    Held,
-    Round,
-    default_scenario,
-    index,
-    refusal,
-    rounds,
-)
+from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, default_scenario, refusal, rounds
 from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Evidence, Origin
-from generic.testing.drill.judge import Finding, rules_of
+from generic.testing.drill.index import Index, write_index
+from generic.testing.drill.judge import Finding, rules_of, unwritten
 from generic.testing.drill.migration.run import SCENARIO
+from generic.testing.drill.names import Names
 from generic.testing.drill.paths import PATHS
-from generic.testing.drill.report import write_html
+from generic.testing.drill.report import check_folder
 from generic.testing.drill.settings import Settings
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
+from generic.tools.cli.statuses import Check, No
 from generic.tools.cli.versions import product_version
 
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 
-@click.command()
+@click.command(cls=Check)
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option(
     "--shoots",
@@ -94,6 +91,10 @@ def drill(
 
     With --landscape, Shoots of a real Gardener on this machine are deleted by their owner, get
     stuck, and are force-deleted by gardenlet; by default with the AWS sample and the local sample.
+
+    The exit status is 0 if all rules hold, 1 if a rule is broken, and 3 if the drill could not
+    run, or its report could not be written. Each report has a second name with the id of its
+    drill, which no other drill overwrites.
     """
     level = given.pop("log_level")
     given["shoots"] = given["shoots"] or (1 if landscape else 10)
@@ -120,14 +121,21 @@ def drill(
     _check(settings)
     logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    check_folder(output)
     if everything:
-        holds = _hold_all(settings, rehearsals, output)
-    else:
-        findings = _hold(settings, rehearsal, output)
-        _say_unnoticed(settings.break_rule, findings)
-        holds = all(finding.holds for finding in findings)
-    if not holds:
-        raise SystemExit(1)
+        _hold_all(settings, rehearsals, output)
+        return
+    _, findings = _hold(settings, rehearsal, output)
+    _say_unnoticed(settings.break_rule, findings)
+    _answer(findings, unwritten(findings))
+
+
+def _answer(findings: Iterable[Finding], problem: str) -> None:
+    """Raise No if a rule is broken, else ActuatorError if there is a problem."""
+    if not all(finding.holds for finding in findings):
+        raise No(problem)
+    if problem:
+        raise ActuatorError(problem)
 
 
 def _drill_landscape(
@@ -149,6 +157,7 @@ def _drill_landscape(
     if (chosen := scenario or default_scenario(known)) not in known:
         raise click.UsageError(f"no scenario {chosen!r}; the rehearsals have {', '.join(known)}")
     require_memory(1, shoots)
+    check_folder(output)
     logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(
@@ -160,8 +169,7 @@ def _drill_landscape(
         opening = landscape_world(references, rehearsal, 1, terminal.say)
         evidence, findings = run_landscape(settings, rehearsal, opening, terminal, output)
     show(evidence, findings, output)
-    if not all(finding.holds for finding in findings):
-        raise SystemExit(1)
+    _answer(findings, unwritten(findings))
 
 
 def _check(settings: Settings) -> None:
@@ -191,19 +199,47 @@ def _origin() -> Origin:
     return Origin(version=product_version(), commit=commit, command=command)
 
 
-def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
-    """Run all rounds, each with a new rehearsal; return whether all rules held."""
-    from generic.tools.cli.terminal import show_rounds
+def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> None:
+    """Run all rounds, each with a new rehearsal. Raises No if a rule is broken.
+
+    The index is written before each round and at the end, so that it is there after any end.
+    """
+    from generic.tools.cli.terminal import DrillScreen, show_rounds
 
     rehearsal = load_rehearsals(references)
-    found = rounds(rehearsal)
-    held = []
-    for number, one in enumerate(found, 1):
-        echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
-        held.append(_hold_one(one, settings, load_rehearsals(references), output / one.folder))
-    show_rounds(held, output)
-    write_html(output / "index.html", index(rehearsal.title, held))
-    return not any(one.broken for one in held)
+    held = [Held(round=one, problem="not begun") for one in rounds(rehearsal)]
+    index = Index(
+        id=Names().id,
+        title=rehearsal.title,
+        started=format_time(SystemClock().now()),
+        origin=settings.origin,
+        held=held,
+    )
+    try:
+        for number, one in enumerate(one.round for one in [*held]):
+            title = f"\n{number + 1} of {len(held)}: {one.scenario}, {one.injected}"
+            DrillScreen().print(title, soft_wrap=True)
+            held[number] = Held(round=one, problem="interrupted")
+            _save(output, index)
+            found = load_rehearsals(references)
+            held[number] = _hold_one(one, settings, found, output / one.folder)
+    finally:
+        lost = _save(output, index)
+        show_rounds(held, output)
+    left = sum(bool(one.problem) for one in held)
+    problem = lost or (
+        f"{left} of {len(held)} rounds could not run, or wrote no report" if left else ""
+    )
+    _answer([finding for one in held for finding in one.findings], problem)
+
+
+def _save(output: Path, index: Index) -> str:
+    """Write the index; return why it cannot be written, or ""."""
+    try:
+        write_index(output, index)
+    except OSError as error:
+        return f"cannot write the index into {output}: {error.strerror}"
+    return ""
 
 
 def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> Held:
@@ -211,16 +247,24 @@ def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, outp
     began = time.monotonic()
     patience = _patience(one.scenario, None)
     mine = attrs.evolve(one.settings(settings), patience=patience)
-    findings: Sequence[Finding] = ()
-    problem = ""
     try:
-        findings = _hold(mine, rehearsal, output)
+        drill, findings = _hold(mine, rehearsal, output)
     except (ActuatorError, ApiError, EnvtestError) as error:
         problem = f"not run: {error}"
-    return Held(round=one, findings=findings, problem=problem, seconds=time.monotonic() - began)
+        return Held(round=one, problem=problem, seconds=time.monotonic() - began)
+    return Held(
+        round=one,
+        findings=findings,
+        problem=(problem := unwritten(findings)),
+        drill="" if problem else drill,
+        seconds=time.monotonic() - began,
+    )
 
 
-def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
+def _hold(
+    settings: Settings, rehearsal: CombinedRehearsal, output: Path
+) -> tuple[str, list[Finding]]:
+    """Run a drill and print the result; return the id of the drill and the findings."""
     from generic.testing.drill.course import run  # needs jinja2
     from generic.tools.cli.terminal import Terminal, show, show_findings
 
@@ -229,8 +273,8 @@ def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> lis
     if isinstance(evidence, Evidence):
         show(evidence, findings, output)
     else:
-        show_findings(findings, output, evidence.broken)
-    return findings
+        show_findings(evidence, findings, output)
+    return evidence.drill, findings
 
 
 def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:

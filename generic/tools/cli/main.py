@@ -1,16 +1,12 @@
-"""The command `actuator`: its subcommands, and its errors, each one sentence."""
+"""The command `actuator` and its subcommands."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import click
 from click.shell_completion import CompletionItem
 
-from actuator.errors import ActuatorError, ApiError
-from generic.kube.printable import echo
-from generic.kube.refusals import explained
-from generic.testing.envtest import EnvtestError
+from actuator.errors import ActuatorError
+from generic.tools.cli.statuses import reported
 
 _COMMANDS = {
     "new": ("new", "Write the project of an extension."),
@@ -35,11 +31,6 @@ _COMMANDS = {
     "completion": ("install", "Print the completion script of a shell."),
 }
 """The module of each command, in this package, and its summary."""
-_REMEDIES = {
-    "Forbidden": "grant this permission, or select another user with --kubeconfig and --context",
-    "Unauthorized": "renew the credentials in the kubeconfig",
-    "APIServerUnavailable": "check that the server in the kubeconfig is the right one and runs",
-}
 
 
 class LazyGroup(click.Group):
@@ -84,33 +75,8 @@ def cli() -> None:
     """Develop, run and test Gardener-style extensions."""
 
 
-@contextmanager
-def reported() -> Iterator[None]:
-    """Print an error as one sentence, and exit with its status."""
-    try:
-        yield
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        echo("interrupted", err=True)
-        sys.exit(130)
-    except ModuleNotFoundError as error:
-        from generic.tools.extras import installation
-
-        if not (remedy := installation(error.name)):
-            raise
-        other = ", or use -o json" if error.name == "rich" else ""
-        echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
-        sys.exit(1)
-    except (ActuatorError, ApiError, EnvtestError) as error:
-        text = explained(error, **_REMEDIES) if isinstance(error, ApiError) else error
-        echo(f"Error: {text}", err=True, lines=isinstance(error, EnvtestError))
-        sys.exit(1)
-
-
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; exit with 0, 1 (failure), 2 (wrong usage) or 130 (interrupted)."""
+    """Run the command line; exit with a status of `statuses`."""
     with reported():
         from generic.tools.package_conflicts import check_packages
 

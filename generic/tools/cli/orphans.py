@@ -24,6 +24,7 @@ from generic.reconciler.orphans.ledger import (
 from generic.reconciler.orphans.verification import FEW, Finding, verify
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.load import load_manager, output_option, with_flags
+from generic.tools.cli.statuses import Check, No
 
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
@@ -70,7 +71,7 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
         echo(f"no {what}orphans selected, {len(recorded)} recorded")
 
 
-@orphans.command("verify")
+@orphans.command("verify", cls=Check)
 @click.argument("extension", metavar="MODULE:OBJECT")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
@@ -99,7 +100,7 @@ def _verify(
     number.
 
     The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
-    be verified, or if no open orphan belongs to this extension.
+    be verified, and 3 if no open orphan belongs to this extension, or none could be read.
     """
     client = select(Target(**seed)).connect()
     added, recorded = load_manager(extension, types).registrations, read_orphans(client)
@@ -125,13 +126,13 @@ def _verify(
 def _judge(
     found: Sequence[Finding], problems: Sequence[str], others: Sequence[Orphan], extension: str
 ) -> None:
-    """Raise ActuatorError if a resource remains, or if no orphan was verified."""
+    """Raise No if a resource remains, and ActuatorError if no orphan was verified."""
     if others:
         echo(f"skipped {len(others)} open orphans of other extensions", err=True)
     left = sum(not one.is_settled for one in found) + len(problems)
     if left:
         total = len(found) + len(problems)
-        raise ActuatorError(f"{left} of {total} still exist or could not be verified")
+        raise No(f"{left} of {total} still exist or could not be verified")
     if others and not found:
         raise ActuatorError(
             f"no open orphan belongs to {extension}; verify them with their own extension"

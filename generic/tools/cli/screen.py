@@ -38,9 +38,9 @@ def new_table(*columns: str, title: str | None = None, whole: Collection[str] = 
     return table
 
 
-def verdict(holds: bool, why: str = "") -> Text:
-    """Return the colored result of a rule, with the reason if it is broken."""
-    return Text("holds", "green") if holds else Text.assemble(("BROKEN", "red"), f" {why}")
+def verdict(holds: bool, why: str = "", word: str = "BROKEN") -> Text:
+    """Return the colored result of a rule; if it does not hold, `word` and the reason."""
+    return Text("holds", "green") if holds else Text.assemble((word, "red"), f" {why}")
 
 
 def age(seconds: float) -> str:

@@ -1,9 +1,11 @@
 """The terminal output of drills: progress while they run, and tables at the end. Needs rich."""
 
+import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from rich.progress import (
     BarColumn,
@@ -16,24 +18,39 @@ from rich.progress import (
 from rich.text import Text
 
 from generic.testing.drill.all import Held
-from generic.testing.drill.evidence import Evidence, Life, by_error
-from generic.testing.drill.judge import Finding
+from generic.testing.drill.evidence import DrillEvidence, Evidence, Life, by_error
+from generic.testing.drill.judge import Finding, unwritten
 from generic.testing.drill.page import refusals, scale_text
+from generic.testing.drill.report import own_name
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
 
+_LINE_SECONDS = 5.0
+"""The time between two lines about one count."""
+
+
+class DrillScreen(Screen):
+    """A Screen that drops output which fails, as on a full disk: a drill and its verdict go on."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """See Console."""
+        with suppress(OSError):
+            super().print(*objects, **options)
+
 
 class Terminal(Watcher):
-    """Shows progress while a drill runs."""
+    """Shows progress while a drill runs; without a terminal, in lines."""
 
     def __init__(self) -> None:
-        self.console = Screen()
+        self.console = DrillScreen()
         columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, TimeElapsedColumn(), console=self.console)
         self._tasks: dict[tuple[str, int], TaskID] = {}
+        self._told: dict[tuple[str, int], tuple[int, float]] = {}
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self.console.is_terminal:
+            self._progress.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -41,11 +58,17 @@ class Terminal(Watcher):
 
     def say(self, text: str) -> None:
         """See Watcher."""
-        self.console.print(text)
+        self.console.print(text, soft_wrap=True)
 
     def count(self, what: str, done: int, total: int) -> None:
         """See Watcher."""
-        key = (what, total)
+        key, now = (what, total), time.monotonic()
+        if not self.console.is_terminal:
+            before, at = self._told.get(key, (-1, 0.0))
+            if done != before and (done == total or done < before or now - at > _LINE_SECONDS):
+                self._told[key] = (done, now)
+                self.console.print(f"{what}: {done} of {total}")
+            return
         if key not in self._tasks:
             self._tasks[key] = self._progress.add_task(what, total=total)
         self._progress.update(self._tasks[key], completed=done)
@@ -70,7 +93,7 @@ class Terminal(Watcher):
 
 def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     """Print the result of a force deletion."""
-    console = Screen()
+    console = DrillScreen()
     if evidence.scale is not None:
         console.print(f"Gardenlet's timeouts and thresholds: {scale_text(evidence)}")
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
@@ -89,15 +112,17 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     for name in sorted(types | recorded):
         left.add_row(name, str(types[name]), str(recorded[name]))
     console.print(left)
-    show_findings(findings, output, evidence.broken)
+    show_findings(evidence, findings, output)
 
 
-def show_findings(findings: Sequence[Finding], output: Path, broken: str = "") -> None:
+def show_findings(evidence: DrillEvidence, findings: Sequence[Finding], output: Path) -> None:
     """Print the rules with their results, and the paths of the reports."""
-    if broken:
-        Screen().print(f"Broken on purpose with --break: {broken}")
+    if evidence.broken:
+        DrillScreen().print(f"Broken on purpose with --break: {evidence.broken}")
     show_rules(findings)
-    Screen().print(f"{output / 'report.html'}  {output / 'report.json'}")
+    if not unwritten(findings):
+        reports = (own_name(output / f"report.{kind}", evidence.drill) for kind in ("html", "json"))
+        DrillScreen().print("  ".join(map(str, reports)), soft_wrap=True)
 
 
 def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
@@ -111,7 +136,7 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
         elif untested:
             result.append("\n".join(["", *untested]))
         rules.add_row(finding.rule, finding.title, result)
-    Screen().print(rules)
+    DrillScreen().print(rules)
 
 
 def show_rounds(held: Sequence[Held], output: Path) -> None:
@@ -119,9 +144,9 @@ def show_rounds(held: Sequence[Held], output: Path) -> None:
     table = new_table("scenario", "injected", "verdict", title="Results")
     table.add_column("seconds", justify="right")
     for one in held:
-        answer = verdict(not one.broken, "; ".join(one.broken))
+        answer = verdict(not one.told, "; ".join(one.told), one.verdict)
         table.add_row(one.round.scenario, one.round.injected, answer, f"{one.seconds:.1f}")
-    console = Screen()
+    console = DrillScreen()
     console.print(table)
-    holding = sum(not one.broken for one in held)
+    holding = sum(one.verdict == "holds" for one in held)
     console.print(f"{holding} of {len(held)} hold; reports are in {output}")

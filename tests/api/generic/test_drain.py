@@ -298,7 +298,7 @@ def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, h
 
 
 def test_what_must_not_be_read_is_named(run, user):
-    answer, error = run(kubeconfig=user([]), status=1)
+    answer, error = run(kubeconfig=user([]), status=3)
     assert answer is None
     assert "cannot list infrastructures.extensions.gardener.cloud" in error
 

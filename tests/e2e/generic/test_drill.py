@@ -214,14 +214,14 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
 @pytest.mark.parametrize(
     ("flags", "status", "words"),
     [
-        pytest.param(["no.such:Thing"], 1, "module 'no' not found", id="module"),
-        pytest.param(["extensions.aws:nothing"], 1, "has no 'nothing'", id="object"),
-        pytest.param(["extensions.aws"], 1, "expected MODULE:OBJECT", id="reference"),
+        pytest.param(["no.such:Thing"], 3, "module 'no' not found", id="module"),
+        pytest.param(["extensions.aws:nothing"], 3, "has no 'nothing'", id="object"),
+        pytest.param(["extensions.aws"], 3, "expected MODULE:OBJECT", id="reference"),
         pytest.param(["--scenario", "rain"], 2, "set one of: credentials-revoked", id="scenario"),
         pytest.param(["--scenario", "rain"], 2, "everything-fails, migration", id="every scenario"),
         pytest.param(
             ["--path", "retry", "extensions.local:extension"],
-            1,
+            3,
             "extensions.local:extension: expected a rehearsal MODULE:CLASS, for example",
             id="an extension",
         ),
@@ -242,7 +242,7 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
         ),
         pytest.param(["--kubeconfig", "x"], 2, "--kubeconfig and --context", id="context"),
         pytest.param(
-            ["--kubeconfig", "/no/file", "--context", "x"], 1, "/no/file does not exist", id="file"
+            ["--kubeconfig", "/no/file", "--context", "x"], 3, "/no/file does not exist", id="file"
         ),
         pytest.param(
             ["--kubeconfig", "x", "--context", "y", "--break", "I1"],

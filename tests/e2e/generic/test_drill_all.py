@@ -46,14 +46,15 @@ def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
     assert "6 of 6 hold" in done.stdout
     page = (tmp_path / "index.html").read_text()
     assert "6 of 6 rounds hold." in page
-    assert all(f'href="{name}/report.html"' in page for name in troubles)
+    links = [f"{name}/report-{found[name]['evidence']['drill']}.html" for name in troubles]
+    assert all(f'href="{link}"' in page and (tmp_path / link).exists() for link in links)
     assert all(report["evidence"]["origin"]["version"] for report in found.values())
     hung = found["deletion-denied/calls-hang"]["evidence"]["records"]
     assert hung, "what a hanging force deletion leaves is on record"
 
 
 def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all, tmp_path):
-    done = drill_all("all_of_it:NoOutside", "--shoots", "1", status=1)
+    done = drill_all("all_of_it:NoOutside", "--shoots", "1", status=3)
     assert "0 of 6 hold" in done.stdout
     assert "outside does not start" in " ".join(done.stdout.split())
     assert "outside does not start" in (tmp_path / "index.html").read_text()

@@ -253,7 +253,7 @@ def test_verify_can_be_narrowed_to_a_shoot(keep, call, extension, admin, namespa
 
 def test_an_extension_that_serves_none_of_them_verified_nothing(keep, call, extension):
     keep("there", kind="Network")
-    assert f"no open orphan belongs to {extension}" in call("verify", extension, status=1)[1]
+    assert f"no open orphan belongs to {extension}" in call("verify", extension, status=3)[1]
 
 
 def test_one_that_is_named_but_served_by_no_actuator_is_not_verified(keep, call, extension):
@@ -472,7 +472,7 @@ def test_as_a_program_it_ends_with_a_status_and_never_with_a_traceback(
 
 @pytest.mark.parametrize(
     ("arguments", "status"),
-    [(["list"], 0), (["verify", "nowhere:x"], 1), (["close"], 2), (["close", "nowhere"], 1)],
+    [(["list"], 0), (["verify", "nowhere:x"], 3), (["close"], 2), (["close", "nowhere"], 1)],
 )
 def test_the_status_says_whether_it_was_done(command, environment, keep, arguments, status):
     keep("there")

@@ -9,7 +9,7 @@ from generic.testing.drill.judge import Finding, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
-from generic.testing.drill.report import write_html
+from generic.testing.drill.report import write_text
 from generic.testing.drill.trouble import CALM
 
 ONE = [(PHONE, "light")]
@@ -27,7 +27,7 @@ def shown(tmp_path):
     """Writes a page."""
 
     def write(text):
-        write_html(tmp_path / "report.html", text)
+        write_text(tmp_path / "report.html", text)
         return tmp_path / "report.html"
 
     return write

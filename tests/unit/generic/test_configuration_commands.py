@@ -326,7 +326,7 @@ def test_merge_keys_are_read_as_in_go(validate):
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
-    out, err = validate(text=text, status=1)
+    out, err = validate(text=text, status=3)
     assert out == ""
     assert err.startswith("Error: shoot.yaml cannot be read: ")
     assert words in err
@@ -346,7 +346,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
     ],
 )
 def test_a_manifest_of_any_shape_is_read(validate, document):
-    out, err = validate(document, status=1)
+    out, err = validate(document, status=3)
     assert out == ""
     serve = "ControlPlane azure, Extension certificate-service, Extension networking-filter"
     assert err == f"Error: no configuration to check; these extensions serve {serve}\n"
@@ -363,10 +363,10 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
     [
         (["validate", *EXTENSIONS], 2, "Missing option '--file' / '-f'"),
         (["validate", *EXTENSIONS, "-f", "absent.yaml"], 2, "'absent.yaml': No such file"),
-        (["validate", "nowhere:x", "-f", "typedmine.py"], 1, "module 'nowhere' not found"),
+        (["validate", "nowhere:x", "-f", "typedmine.py"], 3, "module 'nowhere' not found"),
         (
             ["validate", "typedmine:Without", "--type", "a", "-f", "typedmine.py"],
-            1,
+            3,
             "typedmine:Without: no actuator declares provider_config; set it to",
         ),
         (["docs"], 2, "Missing argument"),
@@ -375,7 +375,7 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
         (["docs", "typedmine:Missing"], 1, "typedmine has no 'Missing'"),
         (["docs", "typedmine:Late"], 1, "Late: name 'Nowhere' is not defined; import it at run"),
         (["docs", "typedmine:Number"], 1, "Number.size: typing.Literal[1, 2] has no schema; use"),
-        (["validate", "typedmine:Odd", "-f", os.devnull], 1, "got a configuration; name its Act"),
+        (["validate", "typedmine:Odd", "-f", os.devnull], 3, "got a configuration; name its Act"),
         (["validate"], 2, "Missing argument 'MODULE:OBJECT"),
         (
             ["docs", "-o", "openapi", "typedmine:Config", "typedmine:Other.Config"],

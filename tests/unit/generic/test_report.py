@@ -15,22 +15,25 @@ from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
-from generic.testing.drill.all import Held, Round, index
+from generic.testing.drill.all import Held, Round
 from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Act, Bystander, Evidence, Origin, Record, Strip, Target
+from generic.testing.drill.index import Index, page_of, write_index
 from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
 from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.names import Names
 from generic.testing.drill.page import page, rows, summed_up
-from generic.testing.drill.report import check_report, read_json, write_html, write_json
+from generic.testing.drill.report import as_json, check_report, read_json, write_text
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM
 from generic.tools.cli import versions
 from generic.tools.cli.terminal import Terminal, show, show_rounds, show_rules
 
 MARK = "&#9654;"
+ORIGIN = Origin(version="1.2.3", commit="abc", command="actuator drill --all")
+INDEX = Index(id="c3", title="Mine & Yours", started="2026-01-01", origin=ORIGIN, held=[])
 
 
 def broken(**more):
@@ -110,7 +113,7 @@ def test_resources_that_i4_cannot_tell_apart_are_refused_with_the_remedy():
 def test_the_json_says_what_was_seen(tmp_path):
     path, seen = tmp_path / "report.json", evidence()
     findings = judge(seen)
-    write_json(path, seen, findings)
+    write_text(path, as_json(seen, findings))
     told = json.loads(path.read_text())
     assert told["version"] == 1
     assert told["passed"] is True
@@ -125,14 +128,14 @@ def test_the_json_says_what_was_seen(tmp_path):
 def test_a_report_that_tells_another_story_is_noticed(tmp_path, field, value):
     path, seen = tmp_path / "report.json", evidence()
     findings = judge(seen)
-    write_json(path, attrs.evolve(copy.deepcopy(seen), **{field: value}), findings)
+    write_text(path, as_json(attrs.evolve(copy.deepcopy(seen), **{field: value}), findings))
     (problem,) = check_report(path, seen, findings)
     assert field in problem
 
 
 def test_a_report_with_another_verdict_is_noticed(tmp_path):
     path, seen = tmp_path / "report.json", evidence()
-    write_json(path, seen, [Finding(rule="x", title="y", problems=("z",))])
+    write_text(path, as_json(seen, [Finding(rule="x", title="y", problems=("z",))]))
     assert check_report(path, seen, judge(seen)) == ["the report has another verdict"]
 
 
@@ -160,9 +163,9 @@ EVIDENCE = st.builds(
 @given(seen=EVIDENCE)
 def test_whatever_was_seen_reads_back_equal_and_makes_a_whole_page(tmp_path_factory, seen):
     folder, findings = tmp_path_factory.mktemp("report"), judge(seen)
-    write_json(folder / "report.json", seen, findings)
+    write_text(folder / "report.json", as_json(seen, findings))
     assert read_json(folder / "report.json", Evidence) == (seen, findings)
-    write_html(folder / "report.html", page(seen, findings))
+    write_text(folder / "report.html", page(seen, findings))
     reader = Reader()
     reader.feed((folder / "report.html").read_text(encoding="utf-8"))
     assert reader.open == []
@@ -172,7 +175,7 @@ def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
     path, seen = tmp_path / "report.json", evidence(records=[], bystanders=[])
     findings = judge(seen)
     hidden = [attrs.evolve(f, problems=f.problems if f.rule == "I1" else ()) for f in findings]
-    write_json(path, seen, hidden)
+    write_text(path, as_json(seen, hidden))
     assert check_report(path, seen, findings) == ["the report has another verdict"]
 
 
@@ -189,7 +192,7 @@ def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
 def test_what_is_no_report_is_a_problem_and_not_a_crash(tmp_path, find, put, says):
     path, seen = tmp_path / "report.json", evidence()
     findings = judge(seen)
-    write_json(path, seen, findings)
+    write_text(path, as_json(seen, findings))
     path.write_text(path.read_text().replace(find, put, 1))
     with pytest.raises(DecodeError, match=says):
         read_json(path, Evidence)
@@ -226,7 +229,7 @@ class Reader(HTMLParser):
 @pytest.mark.parametrize("changes", [{}, {"records": []}, {"lives": []}, {"strips": []}])
 def test_the_page_is_whole_loads_nothing_and_runs_nothing(tmp_path, changes):
     seen = evidence(**changes)
-    write_html(tmp_path / "report.html", page(seen, judge(seen)))
+    write_text(tmp_path / "report.html", page(seen, judge(seen)))
     reader = Reader()
     reader.feed((tmp_path / "report.html").read_text())
     assert reader.open == []
@@ -251,7 +254,10 @@ def test_the_page_shows_each_object_each_rule_and_each_thing_left():
         (page(evidence(scenario="rain"), []), "Drill of the scenario rain: passed"),
         (page(evidence(path="retry: create fail"), []), "Drill of the path retry: passed"),
         (migration_page(migration(), []), "Drill of the scenario migration: passed"),
-        (index("Mine", []), "All drills: passed"),
+        (
+            page_of(Index(id="", title="", started="", origin=Origin(), held=[])),
+            "All drills: passed",
+        ),
     ],
 )
 def test_a_title_is_readable(text, title):
@@ -308,7 +314,7 @@ def test_a_drill_without_jinja2_ends_before_it_begins(command, monkeypatch, tmp_
         monkeypatch.delitem(sys.modules, f"generic.testing.drill.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     rehearsal = "extensions.local.rehearsal:LocalRehearsal"
-    done = command("drill", rehearsal, *flags, "--output", tmp_path, status=1)
+    done = command("drill", rehearsal, *flags, "--output", tmp_path, status=3)
     assert done.stdout == ""
     assert done.stderr == (
         "Error: reports need the package `jinja2`: pip install 'gardener-actuator[rehearsal]'\n"
@@ -368,18 +374,21 @@ def test_the_page_says_what_was_tested_and_how_to_repeat_it():
             assert words in reader.text
 
 
-def test_the_index_links_the_reports_of_all_rounds_that_ran():
+def test_the_index_links_the_reports_of_all_rounds_that_ran(tmp_path):
     findings = [Finding(rule="I1", title="t", problems=("<b>lost</b>",))]
     held = [
-        Held(round=Round("rain", CALM), findings=findings, seconds=3.0),
-        Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
+        Held(round=Round("rain", CALM), findings=findings, drill="a1", seconds=3.0),
+        Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], drill="b2"),
         Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
     ]
+    write_index(tmp_path, attrs.evolve(INDEX, held=held))
     reader = Reader()
-    reader.feed(index("Mine & Yours", held))
+    reader.feed((tmp_path / "index.html").read_text())
     links = [value for name, value in reader.attributes if name == "href"]
-    assert links == ["rain/calm/report.html", "snow/calm/report.html"]
+    assert links == ["rain/calm/report-a1.html", "snow/calm/report-b2.html"]
     for words in ("1 of 3 rounds hold.", "I1: <b>lost</b>", "not run: no cluster", "Mine & Yours"):
+        assert words in reader.text
+    for words in ("2026-01-01", *attrs.astuple(INDEX.origin)):
         assert words in reader.text
     assert reader.open == []
 
@@ -440,7 +449,7 @@ def test_each_rule_of_a_migration_can_fail(tmp_path, more, rules):
     seen = migration(**more)
     findings = judge_migration(seen)
     assert {finding.rule for finding in findings if not finding.holds} == rules
-    write_json(tmp_path / "report.json", seen, findings)
+    write_text(tmp_path / "report.json", as_json(seen, findings))
     assert read_json(tmp_path / "report.json", MigrationEvidence) == (seen, findings)
     reader = Reader()
     reader.feed(migration_page(seen, findings))
@@ -480,7 +489,7 @@ def test_the_tables_of_a_drill_hold_neither_markup_nor_control_characters(tmp_pa
         terminal.stuck(seen.lives)
     show(seen, [*judge(seen), Finding(rule="x", title="y", problems=(HOSTILE, "z"))], tmp_path)
     held = Round(scenario="revoked", trouble=CALM)
-    show_rounds([Held(round=held, findings=(), problem=HOSTILE, seconds=1.0)], tmp_path)
+    show_rounds([Held(round=held, problem=HOSTILE)], tmp_path)
     shown = capsys.readouterr().out
     assert shown.replace("\n", "").isprintable()
     assert "BROKEN" in shown

@@ -1,6 +1,7 @@
 """Wrong inputs of each category: one sentence with the remedy, and the exit status.
 
-Status 2 is for a wrong command line, 1 for everything else. Inputs that need an API server are in
+Status 2 is for a wrong command line, 3 for a check that could not run, 1 for everything else. Those
+that need an API server are in
 `tests/api/generic/test_wrong_inputs_of_clusters.py`, wrong provider configurations in
 `tests/unit/aws/test_aws_config.py`, those of the testing kit in its own tests.
 """
@@ -150,10 +151,10 @@ FUNCTIONS = [
         1,
         "Async.delete is async, but actuators run in worker threads; rem",
     ),
-    ("drill mine:extension", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
-    ("drill mine:Network", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
-    ("drill mine:Half", 1, "abstract class Half with"),
-    ("explore mine:number", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("drill mine:extension", 3, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("drill mine:Network", 3, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("drill mine:Half", 3, "abstract class Half with"),
+    ("explore mine:number", 3, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
     ("explain ns --extension mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
     ("dev mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
 ]
@@ -204,7 +205,7 @@ KUBECONFIGS = [
         1,
         "missing does not exist; set --kubeconfig or KUBECONFIG",
     ),
-    ("drain mine:extension --kubeconfig notyaml", 1, "cannot load kubeconfig notyaml: mapping val"),
+    ("drain mine:extension --kubeconfig notyaml", 3, "cannot load kubeconfig notyaml: mapping val"),
     ("orphans list --kubeconfig list.yaml", 1, "cannot load kubeconfig list.yaml"),
     ("explain ns --kubeconfig .", 2, "is a directory"),
     ("drill --context seed", 2, "set --kubeconfig and --context together"),

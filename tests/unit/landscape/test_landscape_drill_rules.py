@@ -9,7 +9,7 @@ from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, 
 from generic.testing.drill.landscape.page import page, verdict
 from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import shoot_of
-from generic.testing.drill.report import check_report, read_json, write_json
+from generic.testing.drill.report import as_json, check_report, read_json, write_text
 
 REFUSED = "deletionTimestamp is nil"
 
@@ -85,7 +85,7 @@ def test_after_a_repair_a_shoot_may_end_without_a_force():
 def test_the_report_is_read_back_and_compared(tmp_path):
     evidence, path = seen(), tmp_path / "report.json"
     findings = judge(evidence)
-    write_json(path, evidence, findings)
+    write_text(path, as_json(evidence, findings))
     assert read_json(path, LandscapeEvidence) == (evidence, findings)
     assert check_report(path, evidence, findings) == []
     told = seen(story(gone=8.0))

@@ -1,0 +1,100 @@
+"""The index of `actuator drill --all`, for people, programs, and CI systems (JUnit XML)."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import attrs
+
+from generic.kube.printable import printable
+from generic.testing.drill.all import Held
+from generic.testing.drill.evidence import Origin
+from generic.testing.drill.judge import Finding
+from generic.testing.drill.report import write_all
+
+_VERSION = 1
+
+
+@attrs.frozen(kw_only=True)
+class Index:
+    """All rounds, also those that have not begun."""
+
+    id: str
+    title: str
+    started: str
+    """RFC 3339."""
+    origin: Origin
+    held: Sequence[Held]
+
+    @property
+    def verdict(self) -> str:
+        """How many rounds hold, for people."""
+        return f"{sum(one.verdict == 'holds' for one in self.held)} of {len(self.held)} rounds hold"
+
+
+def write_index(folder: Path, index: Index) -> None:
+    """Write index.html, index.json and junit.xml. Raises OSError."""
+    texts = {"index.html": page_of(index), "index.json": _json(index), "junit.xml": _junit(index)}
+    write_all(folder, index.id, texts)
+
+
+def page_of(index: Index) -> str:
+    """Return the page that links the reports of all rounds."""
+    from generic.testing.drill.html import render  # needs jinja2
+
+    findings = [Finding(rule="", title="", problems=tuple(one.told)) for one in index.held]
+    values = {"what": "All drills", "verdict": f"{index.verdict}.", "index": index}
+    return render("index", findings, title=index.title, **values)
+
+
+def _json(index: Index) -> str:
+    rounds = [
+        {
+            "scenario": one.round.scenario,
+            "injected": one.round.injected,
+            "verdict": one.verdict.lower(),
+            "problems": one.told,
+            "report": str(one.report.with_suffix(".json")) if one.report else None,
+            "seconds": one.seconds,
+        }
+        for one in index.held
+    ]
+    told: dict[str, Any] = {
+        "version": _VERSION,
+        "title": index.title,
+        "started": index.started,
+        "origin": attrs.asdict(index.origin),
+        "passed": all(one.verdict == "holds" for one in index.held),
+        "rounds": rounds,
+    }
+    return json.dumps(told, indent=2) + "\n"
+
+
+def _junit(index: Index) -> str:
+    """Return a suite for each round, with a case for each rule and one for the round itself."""
+    root = Element("testsuites", name=printable(f"{index.origin.command}: {index.title}"))
+    for one in index.held:
+        name, seconds = f"{one.round.scenario}, {one.round.injected}", f"{one.seconds:.1f}"
+        suite = SubElement(root, "testsuite", name=name, timestamp=index.started, time=seconds)
+        case = SubElement(suite, "testcase", classname=name, name="the round ran", time=seconds)
+        if one.problem:
+            _result(case, "error", one.problem)
+        for finding in one.findings:
+            title = f"{finding.rule}: {finding.title}"
+            case = SubElement(suite, "testcase", classname=name, name=title)
+            if not finding.holds:
+                _result(case, "failure", *finding.problems)
+            elif not finding.exercised:
+                _result(case, "skipped", *finding.untested)
+        for key, tag in {"tests": "testcase", "errors": "error", "failures": "failure"}.items():
+            suite.set(key, str(sum(1 for _ in suite.iter(tag))))
+        suite.set("skipped", str(sum(1 for _ in suite.iter("skipped"))))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, "unicode") + "\n"
+
+
+def _result(case: Element, tag: str, *texts: str) -> None:
+    lines = [printable(text, keep="\n") for text in texts]
+    SubElement(case, tag, message=lines[0]).text = "\n".join(lines)

@@ -1,0 +1,73 @@
+"""The exit statuses of commands, and their errors, each one sentence.
+
+0: success. 1: failure, or the negative answer of a command that checks something. 2: wrong usage.
+3: a command that checks something could not. 130: interrupted.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from actuator.errors import ActuatorError, ApiError
+from generic.kube.printable import echo
+from generic.kube.refusals import explained
+from generic.testing.envtest import EnvtestError
+
+_COULD_NOT = 3
+_REMEDIES = {
+    "Forbidden": "grant this permission, or select another user with --kubeconfig and --context",
+    "Unauthorized": "renew the credentials in the kubeconfig",
+    "APIServerUnavailable": "check that the server in the kubeconfig is the right one and runs",
+}
+
+
+class Check(click.Command):
+    """A command that checks something: it raises `No` for its negative answer."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """See Command. Errors end it with a status of their own."""
+        with reported(_COULD_NOT):
+            return super().invoke(ctx)
+
+
+class No(click.ClickException):
+    """The negative answer of a Check, with the exit status 1."""
+
+    def show(self, file: Any = None) -> None:
+        """Print the reason, unless it is printed already ("")."""
+        if self.message:
+            echo(f"Error: {self.message}", err=True)
+
+
+@contextmanager
+def reported(status: int = 1) -> Iterator[None]:
+    """Print an error as one sentence, and exit with `status` unless it has another one."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        echo("interrupted", err=True)
+        sys.exit(130)
+    except ModuleNotFoundError as error:
+        from generic.tools.extras import installation
+
+        if not (remedy := installation(error.name)):
+            raise
+        other = ", or use -o json" if error.name == "rich" else ""
+        echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
+        sys.exit(status)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        text = explained(error, **_REMEDIES) if isinstance(error, ApiError) else error
+        echo(f"Error: {text}", err=True, lines=isinstance(error, EnvtestError))
+        sys.exit(status)
+    except BrokenPipeError:  # click ends without a word
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        echo(f"Error: {where}{error.strerror or error}", err=True)
+        sys.exit(status)
