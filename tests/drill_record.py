@@ -85,8 +85,8 @@ class DrillRecord:
             "counted": (counted, {name: ended[name] for name in FINAL.values()}),
             "strips": (told_strips, strips),
             "records": (sorted(one["resource"]["id"] for one in told["records"]), ids),
-            "scenario_text": (told["scenario_text"].endswith(NOTHING), not caused),
-            "outside_after": (told["outside_after"], [attrs.asdict(one) for one in self.outside]),
+            "scenario_text": (told["scenarioText"].endswith(NOTHING), not caused),
+            "outside_after": (told["outsideAfter"], [attrs.asdict(one) for one in self.outside]),
         }
 
     def _events(self) -> list[tuple[str, str, str]]:

@@ -57,7 +57,7 @@ def test_gardener_accepts_a_force_deletion_exactly_when_it_is_explained_so(garde
         garden.client.patch(SHOOTS, NAME, NAMESPACE, FORCED)
 
     assert verdict()["allowed"] is False
-    assert "not being deleted" in verdict()["not_allowed_because"]
+    assert "not being deleted" in verdict()["notAllowedBecause"]
     with pytest.raises(ApiError, match="deletionTimestamp is nil"):
         force()
     with pytest.raises(ApiError, match=r"confirmation\.gardener\.cloud/deletion"):
@@ -66,7 +66,7 @@ def test_gardener_accepts_a_force_deletion_exactly_when_it_is_explained_so(garde
     garden.client.delete(SHOOTS, NAME, NAMESPACE)
     for codes in ([], ["ERR_INFRA_QUOTA_EXCEEDED"]):
         report(garden, codes)
-        assert "has one of the codes" in verdict()["not_allowed_because"]
+        assert "has one of the codes" in verdict()["notAllowedBecause"]
         with pytest.raises(ApiError, match="does not contain one of these error codes"):
             force()
     report(garden, ["ERR_INFRA_DEPENDENCIES"])

@@ -1,8 +1,7 @@
 """`--break RULE`: ways to violate each invariant, to prove that its check can fail.
 
 Wrappers around the client or an actuator, used only by the drill; the product has no branch for
-them. Each simulates a bug of an extension or of the framework. In a migration `--break each` runs
-all of them in one drill: the first shoot has the first bug, and so on.
+them. Each simulates a bug of an extension or of the framework.
 """
 
 import threading
@@ -19,7 +18,6 @@ from actuator.interface import Actuator, Client, ExternalResource, Resource, Res
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 
-EACH = "each"
 _FINALIZERS = "/metadata/finalizers"
 T = TypeVar("T")
 
@@ -208,44 +206,7 @@ def _keeping_finalizers(op: Raw) -> Raw | None:
     return None if op["op"] in ("replace", "remove") and op["path"] == _FINALIZERS else op
 
 
-class _EachItsOwn(WrappedActuator):
-    """Has a different bug for each shoot."""
-
-    def __init__(self, inner: Actuator[Any]) -> None:
-        super().__init__(inner)
-        self._buggy = [one.actuator(inner) for one in _SINGLE.values()]
-
-    def _around(
-        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
-    ) -> T:
-        number = _number(obj.metadata.namespace)
-        actuator = self.inner if number is None else self._buggy[number]
-        result: T = getattr(actuator, operation)(ctx, obj, cluster)
-        return result
-
-
-class _EachItsOwnClient(DelegatingClient):
-    """A client with a different bug for the objects of each shoot."""
-
-    def __init__(self, inner: Client) -> None:
-        super().__init__(inner)
-        self._clients = [one.client(inner) for one in _SINGLE.values()]
-
-    def patch(
-        self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
-    ) -> Raw:
-        number = _number(namespace)
-        client = self._inner if number is None else self._clients[number]
-        return client.patch(resource, name, namespace, patch, subresource=subresource)
-
-
-def _number(namespace: str) -> int | None:
-    """Return the index of a shoot's bug; None for other namespaces."""
-    last = namespace.rpartition("--s")[2]
-    return (int(last) - 1) % len(_SINGLE) if last.isdecimal() else None
-
-
-_SINGLE: dict[str, Break] = {
+MIGRATION_BREAKS: dict[str, Break] = {
     "M1": Break(text="the actuators fail to restore", actuator=_NeverRestores),
     "M2": Break(
         text="the actuators create each external resource again when they restore",
@@ -258,12 +219,4 @@ _SINGLE: dict[str, Break] = {
         client=partial(_RewritingClient, rewrite=_keeping_finalizers),
     ),
     "M6": Break(text="the actuators report deletions without deleting", actuator=_DeletesNothing),
-}
-MIGRATION_BREAKS: dict[str, Break] = {
-    **_SINGLE,
-    EACH: Break(
-        text="the first shoot has the bug of M1, the second the bug of M2, and so on",
-        actuator=_EachItsOwn,
-        client=_EachItsOwnClient,
-    ),
 }

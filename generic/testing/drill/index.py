@@ -1,6 +1,5 @@
 """The index of `actuator drill --all`, for people, programs, and CI systems (JUnit XML)."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import attrs
 
+from generic.kube.plain import json_text
 from generic.kube.printable import printable
 from generic.testing.drill.all import Held
 from generic.testing.drill.evidence import Origin
@@ -65,11 +65,11 @@ def _json(index: Index) -> str:
         "version": _VERSION,
         "title": index.title,
         "started": index.started,
-        "origin": attrs.asdict(index.origin),
+        "origin": index.origin,
         "passed": all(one.verdict == "holds" for one in index.held),
         "rounds": rounds,
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json_text(told) + "\n"
 
 
 def _junit(index: Index) -> str:

@@ -7,19 +7,23 @@ It contains evidence, of any class, and findings. Not here: the content of the p
 import json
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import cattrs
 from attrs import AttrsInstance
 from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn, override
 
 from actuator.errors import ConfigurationError, DecodeError
+from actuator.meta import wire_name
+from generic.kube.plain import json_text
 from generic.testing.drill.judge import Finding
 
-_VERSION = 1
+_VERSION = 2
 _PROBE = bytes(1 << 20)
 """More than the files of a drill usually need."""
 E = TypeVar("E", bound=AttrsInstance)
@@ -27,13 +31,9 @@ E = TypeVar("E", bound=AttrsInstance)
 
 def as_json(evidence: AttrsInstance, findings: Sequence[Finding]) -> str:
     """Return the content of report.json."""
-    told = {
-        "version": _VERSION,
-        "passed": all(finding.holds for finding in findings),
-        "findings": [attrs.asdict(finding) for finding in findings],
-        "evidence": attrs.asdict(evidence),
-    }
-    return json.dumps(told, indent=2, sort_keys=True) + "\n"
+    passed = all(finding.holds for finding in findings)
+    told = {"version": _VERSION, "passed": passed, "findings": findings, "evidence": evidence}
+    return json_text(told, sort_keys=True) + "\n"
 
 
 def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
@@ -42,6 +42,7 @@ def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
     Raises DecodeError if it is not such a report or contradicts itself.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook_factory(attrs.has, partial(_reader, converter))
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         version, passed = told["version"], told["passed"]
@@ -54,6 +55,14 @@ def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
     if passed != all(finding.holds for finding in findings):
         raise DecodeError(f"{path.name} has another verdict than its findings")
     return evidence, findings
+
+
+def _reader(converter: cattrs.Converter, cls: type[E]) -> Callable[[Any, Any], E]:
+    """Return how to read an object of `cls`, whose keys are in camelCase."""
+    names: dict[str, Any] = {
+        field.name: override(rename=wire_name(field)) for field in attrs.fields(cls)
+    }
+    return make_dict_structure_fn(cls, converter, **names)
 
 
 def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> list[str]:

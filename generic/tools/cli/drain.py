@@ -1,22 +1,19 @@
 """`actuator drain`: make sure that no object waits for an extension before uninstalling it."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
-import attrs
 import click
 
 from actuator.interface import Client
-from actuator.meta import wire_name
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.options import Options
 from generic.manager.registry import Registration
-from generic.tools.cli.load import load_manager, output_option, types_option, with_flags
+from generic.tools.cli.load import load_manager, output_option, print_as, types_option, with_flags
 from generic.tools.cli.statuses import Check, No
 from generic.tools.drain import Survey, check_nobody_leads, check_own_leases, release, survey, wait
 from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
@@ -83,11 +80,11 @@ def drain(
         say = cache(partial(echo, err=True))  # each text once
         found = wait(look, timeout, lambda found: say(_waiting_for(found)))
         rows, missing = rows_of_held(found.held), found.not_installed
-    if output == "json":
-        _print_json(rows, missing)
-    else:
-        _print_table(rows, missing)
     held = [row for row in rows if row.is_held]
+    if output == "table":
+        _print_table(rows, missing)
+    else:
+        print_as(output, {"drained": not held, "objects": rows, "notInstalled": missing})
     if held:
         raise No(_way_out(held, disown))
 
@@ -129,13 +126,6 @@ def _disown(
 def _waiting_for(found: Survey) -> str:
     left = found.deleting
     return f"waiting for the deletion of {_objects(len(left))}, such as {left[0]}"
-
-
-def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
-    objects = [{wire_name(f): getattr(row, f.name) for f in attrs.fields(Row)} for row in rows]
-    drained = not any(row.is_held for row in rows)
-    answer = {"drained": drained, "objects": objects, "notInstalled": list(missing)}
-    echo(json.dumps(answer, indent=2), lines=True)
 
 
 def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from generic.controller import logs
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, default_scenario, refusal, rounds
-from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
+from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Evidence, Origin
 from generic.testing.drill.index import Index, write_index
 from generic.testing.drill.judge import Finding, rules_of, unwritten
@@ -30,6 +30,7 @@ from generic.testing.drill.report import check_folder
 from generic.testing.drill.settings import Settings
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
+from generic.tools.cli import complete
 from generic.tools.cli.load import load_rehearsals
 from generic.tools.cli.statuses import Check, No
 from generic.tools.cli.versions import product_version
@@ -47,6 +48,7 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 @click.option(
     "--scenario",
     help="External failure.  [default: credentials-revoked, or the first of the rehearsal]",
+    shell_complete=complete.scenarios,
 )
 @click.option("--path", type=click.Choice([*PATHS]), help="gardenlet flow before the deletion.")
 @click.option("--landscape", is_flag=True, help="Shoots of a real Gardener, without containers.")
@@ -289,8 +291,6 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
 
 def _patience(scenario: str, break_rule: str | None) -> float:
     """Return the seconds for each phase; shorter if a rule is broken on purpose."""
-    if break_rule == EACH:
-        return 60.0  # time for the other shoots to finish
     if scenario == SCENARIO:
         return 15.0 if break_rule else 120.0
     return 6.0 if break_rule else 90.0

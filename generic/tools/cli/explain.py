@@ -1,35 +1,42 @@
 """`actuator explain`: why an object, or the objects in a namespace, are stuck."""
 
-import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
-from actuator.errors import ConfigurationError
+from actuator.errors import ActuatorError, ConfigurationError
 from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.kubeconfig import NoKubeconfig
-from generic.kube.printable import echo
+from generic.kube.plain import plain
+from generic.tools.cli import complete
 from generic.tools.cli.development import Target, select
-from generic.tools.cli.load import load_kind, output_option, with_flags
+from generic.tools.cli.load import load_kind, output_option, print_as, with_flags
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
 from generic.tools.explain.garden import Landscape, explain_shoot
 from generic.tools.explain.shoot import SHOOT, ShootExplanation
 
-_VERSION = 1
+_VERSION = 2
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
+Found = Explanation | Overview | ShootExplanation
 _GARDEN = "GARDEN_KUBECONFIG"
 """The variable that Gardener sets in pods with access to the garden."""
 
 
 @click.command()
-@click.argument("target", metavar="NAMESPACE[/KIND/NAME]")
+@click.argument(
+    "targets",
+    nargs=-1,
+    required=True,
+    metavar="NAMESPACE[/KIND/NAME]...",
+    shell_complete=complete.targets,
+)
 @with_flags("kubeconfig", "context")
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
 @click.option("--extension", metavar="MODULE:OBJECT", help="Show the objects that it would strip.")
@@ -42,7 +49,7 @@ _GARDEN = "GARDEN_KUBECONFIG"
 )
 @output_option
 def explain(
-    target: str,
+    targets: tuple[str, ...],
     own: tuple[str, ...],
     extension: str | None,
     types: tuple[str, ...],
@@ -53,23 +60,34 @@ def explain(
     """Explain why an object is stuck: next operation, blockers, and effects of a force deletion.
 
     The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
-    That of a Shoot is NAMESPACE/shoot/NAME in the garden; --kubeconfig selects its seed.
+    That of a Shoot is NAMESPACE/shoot/NAME in the garden; --kubeconfig selects its seed. With
+    several targets, JSON and YAML have a list of items. `actuator stuck` finds targets.
     """
     given = select(Target(extension=extension, types=types, **seed))
     registrations = given.manager().registrations if given.extension else None
     classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
     kinds = [cls.KIND for cls in dict.fromkeys(classes)]
-    namespace, kind, name = _parse(target, [*kinds, SHOOT])
+    parsed = [_parse(target, [*kinds, SHOOT]) for target in dict.fromkeys(targets)]
+    client = cache(given.connect)
     now = SystemClock().now()
-    if kind is SHOOT:
-        landscape = _landscape(garden_kubeconfig, given)
-        _show(explain_shoot(landscape, namespace, name, now, kinds, registrations), output)
-        return
-    client = given.connect()
-    if kind is None:
-        _show(overview(client, kinds, namespace, now, registrations or ()), output)
-    else:
-        _show(explain_object(client, kind, namespace, name, now, registrations), output)
+
+    def explained(namespace: str, kind: Kind | None, name: str) -> Found:
+        if kind is SHOOT:
+            landscape = _landscape(garden_kubeconfig, given)
+            return explain_shoot(landscape, namespace, name, now, kinds, registrations)
+        if kind is None:
+            return overview(client(), kinds, namespace, now, registrations or ())
+        return explain_object(client(), kind, namespace, name, now, registrations)
+
+    found, problems = [], []
+    for one in parsed:
+        try:
+            found.append(explained(*one))
+        except ActuatorError as error:  # the others are explained
+            problems.append(str(error))
+    _show(found, output, several=len(parsed) > 1)
+    if problems:
+        raise ActuatorError("; ".join(problems))
 
 
 def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:
@@ -112,15 +130,17 @@ def _landscape(garden_kubeconfig: Path | None, seed: Target) -> Landscape:
         return Landscape(garden, None, error.message.partition("; ")[0])
 
 
-def _show(found: Explanation | Overview | ShootExplanation, output: str) -> None:
-    if output == "json":
-        echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2), lines=True)
+def _show(found: Sequence[Found], output: str, *, several: bool) -> None:
+    if output != "table":
+        for data in [{"items": found}] if several else map(plain, found):
+            print_as(output, {"version": _VERSION, **data})
         return
     from generic.tools.cli.explain_page import page, summary
     from generic.tools.cli.screen import Screen
     from generic.tools.cli.shoot_page import shoot_page
 
-    if isinstance(found, ShootExplanation):
-        Screen().print(shoot_page(found))
-    else:
-        Screen().print(page(found) if isinstance(found, Explanation) else summary(found))
+    for one in found:
+        if isinstance(one, ShootExplanation):
+            Screen().print(shoot_page(one))
+        else:
+            Screen().print(page(one) if isinstance(one, Explanation) else summary(one))

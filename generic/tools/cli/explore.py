@@ -1,22 +1,19 @@
 """`actuator explore`: crash-test the manager at every call of every operation."""
 
-import json
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import attrs
 import click
 
 from generic.controller import logs
-from generic.kube.printable import echo
 from generic.reconciler.operation import Operation
 from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.judge import Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
-from generic.tools.cli.load import load_rehearsals, output_option
+from generic.tools.cli.load import load_rehearsals, output_option, print_as
 from generic.tools.cli.statuses import Check, No
 
 _OPERATIONS = [operation.value for operation in Operation if operation.calls]
@@ -59,7 +56,7 @@ def explore(
     logs.configure("info", "text", only_authors=True)  # progress and tables replace the others
     rehearsal = load_rehearsals(rehearsals)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    quiet = output == "json"
+    quiet = output != "table"
     with ExitStack() as stack:
         watcher = Watcher()
         if not quiet:
@@ -74,7 +71,7 @@ def explore(
                 where = f"killed {failure.at}" if failure.at else "without a kill"
                 watcher.say(f"{tally}, {where}: {'; '.join(failure.problems)}")
     if quiet:
-        echo(json.dumps([_as_json(tally) for tally in tallies], indent=2), lines=True)
+        print_as(output, [_as_json(tally) for tally in tallies])
     else:
         _show(tallies)
     if not tallies or not all(tally.holds for tally in tallies):
@@ -88,7 +85,7 @@ def _as_json(tally: Tally) -> dict[str, Any]:
         "operation": tally.operation.value,
         "points": [str(point) for point in tally.points],
         **counts,
-        "failures": [attrs.asdict(failure) for failure in tally.failures],
+        "failures": tally.failures,
     }
 
 

@@ -5,7 +5,6 @@ owner of Shoots does, and ask it about its outside world. A landscape has a name
 can run side by side. Not here: drills on a landscape of their own (`drill --landscape`).
 """
 
-import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -41,7 +40,7 @@ from generic.testing.landscape.users import (
 from generic.tools.cli.env import name_option, progress, validated
 from generic.tools.cli.landscape_daemon import ask, socket_path
 from generic.tools.cli.landscape_extensions import DEFAULTS
-from generic.tools.cli.load import load, output_option
+from generic.tools.cli.load import load, output_option, print_as
 from generic.tools.config_manifests import documents
 
 _DAEMON = "generic.tools.cli.landscape_daemon"
@@ -131,9 +130,9 @@ def status(name: str, output: str) -> None:
         shoots = dict(_shoot_rows(garden))
     except ApiError as error:
         programs = {**programs, "problem": str(error)}
-    if output == "json":
+    if output != "table":
         more = {"seedStates": seeds, "shoots": shoots, "memoryBytes": memory}
-        echo(json.dumps({**found, **more, **programs}, indent=2), lines=True)
+        print_as(output, {**found, **more, **programs})
         return
     rows = [(f"seed {seed}", text) for seed, text in seeds.items()]
     rows += [(f"shoot {shoot}", text) for shoot, text in shoots.items()]

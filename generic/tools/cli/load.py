@@ -12,10 +12,12 @@ import click
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.interface import Actuator, ProviderConfig
-from actuator.meta import Object
+from actuator.meta import Object, Raw
 from actuator.shared_names import share_names
 from actuator.suggestions import did_you_mean
 from generic.kube.errorinfo import describe, place
+from generic.kube.plain import json_text, plain
+from generic.kube.printable import echo
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -26,9 +28,38 @@ F = TypeVar("F", bound=Callable[..., None])
 types_option = click.option(
     "--type", "types", multiple=True, help="Type, if the extension is an Actuator."
 )
-output_option = click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+
+
+def _output_option(*formats: str) -> Callable[[F], F]:
+    choice = click.Choice(formats)
+    return click.option("--output", "-o", type=choice, default="table", show_default=True)
+
+
+output_option = _output_option("table", "json", "yaml")
+list_option = _output_option("table", "wide", "name", "json", "yaml")
+
+
+def print_list(
+    output: str, data: Raw, names: Sequence[str], table: Callable[[], str], none: str = ""
+) -> None:
+    """Print a list in a format of `list_option`; `none` is the text of an empty one."""
+    if output in ("json", "yaml"):
+        print_as(output, data)
+    elif output == "name":
+        for name in names:
+            echo(name)
+    elif names or none:
+        echo(table() if names else none, lines=True)
+
+
+def print_as(output: str, data: Any) -> None:
+    """Print plain data and objects as JSON or YAML."""
+    from generic.tools.packaging.chart import yaml_text
+
+    text = yaml_text(plain(data)) if output == "yaml" else json_text(data)
+    echo(text.rstrip("\n"), lines=True)
+
+
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 

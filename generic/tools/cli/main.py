@@ -16,6 +16,7 @@ _COMMANDS = {
     "drill": ("drill", "Rehearse a force deletion and check its invariants."),
     "explore": ("explore", "Crash-test the manager at every API call."),
     "explain": ("explain", "Explain why an object is stuck."),
+    "stuck": ("stuck", "List everything under deletion in a seed."),
     "orphans": ("orphans", "List, verify and close recorded external resources."),
     "drain": ("drain", "Check for objects that still carry the extension's finalizer."),
     "env": ("env", "Start and stop the embedded cluster."),
@@ -75,10 +76,16 @@ def cli() -> None:
     """Develop, run and test Gardener-style extensions."""
 
 
-def main(args: Sequence[str] | None = None) -> None:
+def main(args: Sequence[str] | None = None, name: str | None = None) -> None:
     """Run the command line; exit with a status of `statuses`."""
     with reported():
         from generic.tools.package_conflicts import check_packages
 
         check_packages()
-        cli.main(args=None if args is None else list(args), standalone_mode=False)
+        given = None if args is None else list(args)
+        cli.main(args=given, prog_name=name, standalone_mode=False)
+
+
+def kubectl() -> None:
+    """Run the command line as the plugin `kubectl actuator`."""
+    main(name="kubectl actuator")

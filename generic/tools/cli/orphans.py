@@ -1,16 +1,16 @@
 """`actuator orphans`: the recorded external resources that remain after force deletions."""
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import attrs
 import click
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
-from actuator.meta import Raw, wire_name
+from actuator.meta import Raw
 from generic.kube.clock import SystemClock
+from generic.kube.plain import plain
 from generic.kube.printable import echo
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.reconciler.orphans.ledger import (
@@ -22,15 +22,23 @@ from generic.reconciler.orphans.ledger import (
     short_names,
 )
 from generic.reconciler.orphans.verification import FEW, Finding, verify
+from generic.tools.cli import complete
 from generic.tools.cli.development import Target, select
-from generic.tools.cli.load import load_manager, output_option, with_flags
+from generic.tools.cli.load import list_option, load_manager, output_option, print_list, with_flags
 from generic.tools.cli.statuses import Check, No
 
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
 
 _seed_flags = with_flags("kubeconfig", "context", "master")
-_STYLES = {OrphanState.EXISTS: "red", OrphanState.GONE: "green", OrphanState.CLOSED: "dim"}
+_shoot_option = click.option(
+    "--shoot",
+    default="",
+    metavar="NAMESPACE",
+    help="Select one shoot.",
+    shell_complete=complete.namespaces,
+)
+_names = partial(click.argument, "names", nargs=-1, shell_complete=complete.orphans)
 
 
 @click.group()
@@ -42,14 +50,23 @@ def orphans() -> None:
 
 
 @orphans.command("list")
-@click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
+@click.option(
+    "--shoot",
+    default="",
+    metavar="NAMESPACE",
+    help="Select one shoot.",
+    shell_complete=complete.namespaces,
+)
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
 @click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
-@output_option
+@list_option
 @_seed_flags
 def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **seed: Any) -> None:
-    """List open Orphans (existing, or not verified), oldest first."""
+    """List open Orphans (existing, or not verified), oldest first.
+
+    `-o name` prints full names, which the other commands accept.
+    """
 
     def is_wanted(orphan: Orphan) -> bool:
         spec = orphan.spec
@@ -62,20 +79,21 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
 
     recorded = read_orphans(select(Target(**seed)).connect())
     found = [Finding(orphan=one) for one in recorded if is_wanted(one)]
-    if output == "json":
-        _print_json(orphans=[_facts(one.orphan) for one in found])
-    elif found:
-        _print_table(found, recorded)
-    else:
-        what = "" if closed_too else "open "
-        echo(f"no {what}orphans selected, {len(recorded)} recorded")
+    what = "" if closed_too else "open "
+    _show(output, found, recorded, f"no {what}orphans selected, {len(recorded)} recorded")
 
 
 @orphans.command("verify", cls=Check)
 @click.argument("extension", metavar="MODULE:OBJECT")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_names(metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
-@click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
+@click.option(
+    "--shoot",
+    default="",
+    metavar="NAMESPACE",
+    help="Select one shoot.",
+    shell_complete=complete.namespaces,
+)
 @click.option("--gone", type=int, help="Number of missing resources, if none of many exists.")
 @output_option
 @_seed_flags
@@ -112,13 +130,8 @@ def _verify(
         asked = [one for one in still_open if serving(added, one.spec.object)]
         others = [one for one in still_open if one not in asked]
     found = list(verify(client, asked, added, SystemClock(), gone))
-    if output == "json":
-        answers = [{**_facts(one.orphan), "problem": one.problem} for one in found]
-        _print_json(orphans=answers, ofOthers=[one.metadata.name for one in others])
-    elif found:
-        _print_table(found, recorded)
-    elif not others and not problems:
-        echo("no open orphans")
+    none = "" if others or problems else "no open orphans"
+    _show(output, found, recorded, none, ofOthers=[one.metadata.name for one in others])
     _say(problems)
     _judge(found, problems, others, extension)
 
@@ -140,7 +153,7 @@ def _judge(
 
 
 @orphans.command("close")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@_names(metavar="[NAME]...")
 @click.option("--note", default="", help="Reason, stored in the Orphan.")
 @click.option("--all-gone", is_flag=True, help="Close all orphans that `verify` found to be gone.")
 @click.option("--even-if-exists", is_flag=True, help="Close also existing resources.")
@@ -180,7 +193,9 @@ def _close(
 
 
 @orphans.command("reopen")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete.orphans
+)
 @click.option("--note", default="", help="Reason, stored in the Orphan.")
 @_seed_flags
 def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
@@ -231,49 +246,43 @@ def _say(problems: Sequence[str]) -> None:
         echo(f"Error: {problem}", err=True)
 
 
-def _print_json(**lists: Sequence[Any]) -> None:
-    echo(json.dumps({"version": _VERSION, **lists}, indent=2), lines=True)
+def _show(
+    output: str, found: Sequence[Finding], recorded: Sequence[Orphan], none: str, **more: Any
+) -> None:
+    """Print the orphans; `none` is the text without any, `more` are other lists of JSON."""
+    facts = [_facts(one, with_problem=bool(more)) for one in found]
+    totals = Counter(one.orphan.state.value for one in found)
+    data = {"version": _VERSION, "orphans": facts, "totals": totals, **more}
+    table = partial(_table, found, short_names(recorded), wide=output == "wide")
+    print_list(output, data, [one.orphan.metadata.name for one in found], table, none)
 
 
-def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
-    """Print one row for each, with two values in a cell, to fit into 80 columns."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _table(found: Sequence[Finding], names: Mapping[str, str], *, wide: bool) -> str:
+    from generic.tools.cli.screen import columns, since
 
-    from generic.tools.cli.screen import Screen, since
-
-    names, now = short_names(recorded), SystemClock().now()
-    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in ("name\nage", "resource type\nid or tags", "shoot\nregion", "state\nreason"):
-        rows.add_column(column, overflow="fold", no_wrap=column.startswith("state"))
-    for finding in found:
-        orphan, spec = finding.orphan, finding.orphan.spec
-        name = f"{names[orphan.metadata.name]}\n{since(spec.recorded_at, now)}"
-        state = Text(orphan.state.value, style=_STYLES.get(orphan.state, ""))
-        state.append(f"\n{spec.reason}", style="default")
-        rows.add_row(name, _what(finding), f"{spec.shoot}\n{spec.region}", state)
-    Screen().print(rows)
-
-
-def _what(finding: Finding) -> str:
-    spec = finding.orphan.spec
-    tags = ", ".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
-    lines = [spec.resource_type, spec.id or tags or "with unknown id"]
-    return "\n".join([*lines, f"! {finding.problem}"] if finding.problem else lines)
+    now = SystemClock().now()
+    head = ["NAME", "TYPE", "ID OR TAGS", "SHOOT", "STATE", "AGE"]
+    head += ["REGION", "OBJECT", "REASON", "MESSAGE"] if wide else []
+    problems = any(one.problem for one in found)
+    rows = []
+    for one in found:
+        orphan, spec = one.orphan, one.orphan.spec
+        tags = ",".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
+        row = [names[orphan.metadata.name], spec.resource_type, spec.id or tags, spec.shoot]
+        row += [orphan.state.value, since(spec.recorded_at, now)]
+        row += [spec.region, f"{spec.object.kind}/{spec.object.name}"] if wide else []
+        row += [spec.reason, spec.message] if wide else []
+        rows.append([*row, one.problem] if problems else row)
+    states = Counter(one.orphan.state.value for one in found)
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    shoots = len({one.orphan.spec.shoot for one in found})
+    total = f"{len(found)} orphans of {shoots} shoots: {counts}"
+    return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
 
 
-def _facts(orphan: Orphan) -> Raw:
+def _facts(finding: Finding, *, with_problem: bool) -> Raw:
     """Return all recorded facts; every key is always present."""
-    head = {"name": orphan.metadata.name}
-    return {**head, **_wire(orphan.spec), **_wire(orphan.status), "state": orphan.state.value}
-
-
-def _wire(part: Any) -> Raw:
-    """Return the known fields by their names in the API."""
-    values = {
-        wire_name(field): getattr(part, field.name)
-        for field in attrs.fields(type(part))
-        if field.name != "extra"
-    }
-    return {name: _wire(one) if attrs.has(type(one)) else one for name, one in values.items()}
+    orphan = finding.orphan
+    facts = {"name": orphan.metadata.name, **plain(orphan.spec), **plain(orphan.status)}
+    problem = {"problem": finding.problem} if with_problem else {}
+    return {**facts, "state": orphan.state.value, **problem}

@@ -1,6 +1,6 @@
 """Tables, progress and ages in the output of commands, for people. Needs rich."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -36,6 +36,16 @@ def new_table(*columns: str, title: str | None = None, whole: Collection[str] = 
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in whole)
     return table
+
+
+def columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return aligned columns with one line for each row, as kubectl prints them."""
+    table = [tuple(printable(cell) or "-" for cell in row) for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    padded = (
+        [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)] for row in table
+    )
+    return "\n".join("   ".join(row).rstrip() for row in padded)
 
 
 def verdict(holds: bool, why: str = "", word: str = "BROKEN") -> Text:

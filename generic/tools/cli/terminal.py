@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, Self
 
@@ -64,7 +65,7 @@ class Terminal(Watcher):
         """See Watcher."""
         key, now = (what, total), time.monotonic()
         if not self.console.is_terminal:
-            before, at = self._told.get(key, (-1, 0.0))
+            before, at = self._told.get(key, (-1, -inf))
             if done != before and (done == total or done < before or now - at > _LINE_SECONDS):
                 self._told[key] = (done, now)
                 self.console.print(f"{what}: {done} of {total}")

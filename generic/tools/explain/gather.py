@@ -55,7 +55,7 @@ def explain(
     around = Surroundings(client, reader, namespace)
     head = header(obj)
     by = _serving(registrations or (), kind, request_of(obj), head)
-    served = _as_served(kind, obj, by)
+    served = as_served(kind, obj, by)
     standing = stand(served, obj, around, now)
     told = warnings(reader, standing.subject)
     refused = tuple(
@@ -108,12 +108,12 @@ def overview(
         for obj in objects or ():
             by = _serving(registrations, kind, request_of(obj), header(obj))
             place = around if kind.namespaced else nowhere
-            standings.append(stand(_as_served(kind, obj, by), obj, place, now))
+            standings.append(stand(as_served(kind, obj, by), obj, place, now))
     meta = as_dict(found.get("metadata"))
     return Overview(
         namespace=namespace,
         deleting=deleting_since(meta.get("deletionTimestamp"), now),
-        remaining=tuple(_remaining(found)),
+        remaining=tuple(conditions_of(found)),
         objects=tuple(sorted(standings, key=_trouble_first)),
         unread=tuple(reader.unread),
     )
@@ -146,7 +146,7 @@ def _unreadable(reader: Reader) -> ActuatorError:
     return ActuatorError("; ".join([str(reader.unread[0]), *grant(reader.unread)]))
 
 
-def _as_served(kind: Kind, obj: Raw, by: Registration | None) -> Kind:
+def as_served(kind: Kind, obj: Raw, by: Registration | None = None) -> Kind:
     """Return the kind with the finalizer that its extension uses for this object."""
     return as_found(kind, header(obj).finalizers) if by is None else by.kind
 
@@ -237,8 +237,11 @@ def _objects(reader: Reader, kind: Kind, namespace: str) -> list[Raw] | None:
     return [obj for obj, name in pairs if not is_entry or name.startswith(f"{namespace}--")]
 
 
-def _remaining(namespace: Raw) -> Iterator[str]:
-    """Source: Kubernetes documentation, "Namespaces" (conditions during deletion)."""
+def conditions_of(namespace: Raw) -> Iterator[str]:
+    """Yield why a namespace still exists.
+
+    Source: Kubernetes documentation, "Namespaces" (conditions during deletion).
+    """
     for condition in as_dict(namespace.get("status")).get("conditions") or ():
         if condition.get("status") == "True":
             yield str(condition.get("message") or condition.get("type"))

@@ -43,7 +43,9 @@ _EXTENSIONS = {cls.KIND.finalizer: f"the extension for {cls.KIND.name}" for cls 
 def held(finalizers: Sequence[str], kind: Kind) -> tuple[Held, ...]:
     """Return the finalizers of an object of `kind`, each with its owner."""
     return tuple(
-        Held(finalizer=name, owner=_owner(name, kind), ours=name == kind.finalizer)
+        Held(finalizer=name, owner=f"ours: the extension that serves this {kind.name}", ours=True)
+        if name == kind.finalizer
+        else Held(finalizer=name, owner=owner(name), ours=False)
         for name in finalizers
     )
 
@@ -60,9 +62,8 @@ def as_found(kind: Kind, finalizers: Sequence[str]) -> Kind:
     return attrs.evolve(kind, finalizer=next(likely, kind.finalizer))
 
 
-def _owner(finalizer: str, kind: Kind) -> str:
-    if finalizer == kind.finalizer:
-        return f"ours: the extension that serves this {kind.name}"
+def owner(finalizer: str) -> str:
+    """Return the controller that removes a finalizer of others."""
     known = _OWNERS.get(finalizer) or _EXTENSIONS.get(finalizer)
     if known is not None:
         return known

@@ -367,13 +367,13 @@ def test_while_the_extension_runs_nothing_is_released(run, seed, start, admin, n
     seed.create(infrastructure(namespace, namespace))
     eventually(seed.is_ready)
     lease = ("--release", "--lease", f"{namespace}/mine")
-    answer, error = run(*lease, status=1)
+    answer, error = run(*lease, status=3)
     assert answer is None
     assert "scale the extension's Deployment to zero" in error
     assert finalizers(seed, "infra") == [FINALIZER]
     for other in ("none", f"{namespace}/other"):  # the name of a Lease that is not its own
         admin.apply(LEASES, manifest(LEASES.api_version, "Lease", "other", namespace))
-        answer, error = run("--release", "--lease", other, status=1)
+        answer, error = run("--release", "--lease", other, status=3)
         assert answer is None
         assert f"holds the Lease {namespace}/mine and would add" in error
     assert finalizers(seed, "infra") == [FINALIZER]
@@ -395,7 +395,7 @@ def test_a_lease_that_nobody_renews_is_waited_for(run, admin, namespace, held):
 
 def test_a_lease_that_is_not_there_is_no_sign_that_nobody_runs(run, held, seed, namespace):
     held("infra")
-    answer, error = run("--release", "--lease", f"{namespace}/other", status=1)
+    answer, error = run("--release", "--lease", f"{namespace}/other", status=3)
     assert answer is None
     assert f"Lease {namespace}/other not found" in error
     assert finalizers(seed, "infra") == [FINALIZER]

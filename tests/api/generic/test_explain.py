@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import attrs
 import pytest
+import yaml
 from builders import cluster, infrastructure
 from harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
 from proxy import kubeconfig
@@ -494,12 +495,27 @@ def test_the_command_prints_a_page_a_table_and_json(seed, run):
     assert "Infrastructure" in printed
     printed, _ = run(target, "-o", "json", "--extension", f"{__name__}:extension")
     told = json.loads(printed)
-    assert told["version"] == 1
+    assert told["version"] == 2
     assert told["standing"]["subject"]["name"] == "infra"
-    assert told["removal"]["left_outside"] == [attrs.asdict(VPC)]
+    assert told["removal"]["leftOutside"] == [attrs.asdict(VPC)]
     whole, _ = run(seed.namespace, "-o", "json")
     assert [one["subject"]["name"] for one in json.loads(whole)["objects"]] == ["infra"]
     assert "hunter2" not in printed + whole
+
+
+def test_several_targets_are_explained_and_a_missing_one_keeps_no_other(seed, run):
+    make_deleting(seed)
+    target = f"{seed.namespace}/infra/infra"
+    for given in ((seed.namespace, target), (target, "nowhere-to-be-found", seed.namespace)):
+        status = 0 if "nowhere-to-be-found" not in given else 1
+        printed, complaint = run(*given, "-o", "json", status=status)
+        names = [one.get("namespace", "infra") for one in json.loads(printed)["items"]]
+        assert sorted(names) == ["infra", seed.namespace]
+        assert complaint == "Error: namespace nowhere-to-be-found not found\n" * status
+    page, _ = run(seed.namespace, target)
+    assert page.index(f"Namespace {seed.namespace}") < page.index(f"Infrastructure {target[:4]}")
+    told = yaml.safe_load(run(target, "-o", "yaml")[0])
+    assert told["standing"]["subject"]["class"] == ""
 
 
 def test_contents_of_secrets_and_states_are_never_printed(seed, run):

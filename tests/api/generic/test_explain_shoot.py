@@ -136,11 +136,11 @@ def test_a_shoot_whose_deletion_is_stuck_is_explained_across_garden_and_seed(
     row = next(line for line in text.splitlines() if line.startswith("│"))
     assert row.split()[1::2][:4] == ["Extension", "dns", "dns", "Create"]
     told = json.loads(run("-o", "json")[0])
-    assert told["version"] == 1
+    assert told["version"] == 2
     assert told["shoot"]["confirmed"] is True
     assert told["shoot"]["forcing"]["allowed"] is True
     (blocked,) = told["seed"]["explanations"]
-    assert blocked["standing"]["last_error"]["codes"] == [UNAUTHENTICATED]
+    assert blocked["standing"]["lastError"]["codes"] == [UNAUTHENTICATED]
     objects = told["seed"]["overview"]["objects"]
     assert [one["subject"]["kind"] for one in objects] == ["Infrastructure", "Extension"]
     assert "hunter2" not in text + json.dumps(told)

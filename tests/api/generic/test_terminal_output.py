@@ -111,7 +111,7 @@ def test_explain_shows_tenants_text_escaped(invoke, stuck):
     assert_is_printable(invoke("explain", stuck.namespace))
     told = invoke("explain", target, "-o", "json")
     assert_is_printable(told)
-    assert HOSTILE in json.loads(told)["standing"]["last_error"]["description"]
+    assert HOSTILE in json.loads(told)["standing"]["lastError"]["description"]
 
 
 def test_drain_shows_tenants_text_escaped(invoke, stuck, tmp_path, monkeypatch):

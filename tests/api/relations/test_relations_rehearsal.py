@@ -72,5 +72,5 @@ def test_what_was_broken_is_mended_with_all_that_was_in_it(rehearsal, tmp_path, 
 def test_the_drill_holds_and_records_every_entry(tmp_path):
     assert_rehearsal(RelationsRehearsal, "everything-fails", shoots=2, output=tmp_path)
     evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
-    assert len(evidence["records"]) == len(evidence["outside_after"]) == 2
+    assert len(evidence["records"]) == len(evidence["outsideAfter"]) == 2
     assert {life["kind"] for life in evidence["lives"]} == {"Team", "Mirror", "Entry"}

@@ -168,6 +168,7 @@ PROGRAMS = {
     ),
     r"go run .*actionlint.*": "not executed: it asks a module proxy; test_workflows.py checks",
     r"kubectl (get|describe)": "the name of a command",
+    r"kubectl actuator( .*)?": ("unit/generic/test_kubectl_plugin.py::test_usage_names_the_plugin"),
     r"kubectl delete --force": (
         "api/generic/test_finalizer_facts.py"
         "::test_a_forced_deletion_of_kubectl_waits_for_finalizers_too"

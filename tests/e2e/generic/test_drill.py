@@ -164,7 +164,7 @@ def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
     assert "Taking over from a Go extension" in done.stdout
     names = {one["name"] for one in report["evidence"]["bystanders"]}
     assert {f"ManagedResource {name}" for name in GO_PARTS} <= names
-    text = report["evidence"]["scenario_text"]
+    text = report["evidence"]["scenarioText"]
     assert text.startswith("After a take-over from a Go extension: ")
 
 
@@ -231,6 +231,7 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
             "--break I5: scenario migration has the invariants M1",
             id="break of a force deletion",
         ),
+        pytest.param(["--break", "each"], 2, "'each' is not one of 'I1', 'I2'", id="each"),
         pytest.param(
             ["--random-seed", "3"], 2, "--random-seed requires --scenario migration", id="dice"
         ),
@@ -366,7 +367,7 @@ def test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_
     assert admin.get(*where) == other, "not even a status"
     told = report["evidence"]
     assert told["target"]["context"] == target(foreign)[-1]
-    assert told["target"]["server_version"].startswith("v1.")
+    assert told["target"]["serverVersion"].startswith("v1.")
     assert f"type drill-{told['drill']}, beside the extensions" in told["manager"]
     assert told["manager"] in " ".join(done.stdout.split())
 

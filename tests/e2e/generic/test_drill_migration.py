@@ -2,11 +2,15 @@
 
 import json
 import re
+import sys
 
 import pytest
 
-from generic.testing.drill.breaks import EACH, MIGRATION_BREAKS
+from generic.testing.drill.breaks import MIGRATION_BREAKS
+from generic.testing.drill.course import run
 from generic.testing.drill.migration.rules import RULES
+from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.rehearsal import CombinedRehearsal
 
 pytestmark = pytest.mark.long
 BROKEN_PATIENCE = 12.0
@@ -35,24 +39,39 @@ def test_shoots_move_while_managers_are_killed(drill, tmp_path):
     evidence = report["evidence"]
     assert {kill["phase"] for kill in evidence["kills"]} == {"migrate", "restore"}
     assert {kill["seed"] for kill in evidence["kills"]} == {"source", "destination"}
-    assert len(evidence["outside_before"]) == len(evidence["outside_moved"]) > 0
-    assert evidence["outside_after"] == []
+    assert len(evidence["outsideBefore"]) == len(evidence["outsideMoved"]) > 0
+    assert evidence["outsideAfter"] == []
     assert str(evidence["dice"]) in done.stdout
     assert "2 of 2 shoots moved" in (tmp_path / "report.html").read_text()
 
 
-def test_each_rule_fails_where_it_is_broken(drill, monkeypatch):
+@pytest.fixture
+def each_bug():
+    """All bugs at once, as one more; only for this test."""
+    import each_bug
+
+    yield each_bug
+    MIGRATION_BREAKS.pop(each_bug.EACH)
+    sys.modules.pop(each_bug.__name__)
+
+
+def test_each_rule_fails_where_it_is_broken(each_bug, tmp_path):
     """Each in a shoot of its own, and for that shoot."""
-    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: BROKEN_PATIENCE)
-    _, report = drill("moving:OneNetwork", "--shoots", len(RULES), "--break", EACH, status=1)
-    found = problems(report)
+    settings = Settings(
+        scenario="migration",
+        shoots=len(RULES),
+        break_rule=each_bug.EACH,
+        patience=BROKEN_PATIENCE,
+    )
+    run(settings, CombinedRehearsal([each_bug.EachItsOwnBug()]), Watcher(), tmp_path)
+    found = problems(json.loads((tmp_path / "report.json").read_text()))
     for number, rule in enumerate(RULES, 1):
         assert re.search(rf"\bs{number}\b", " ".join(found[rule])), (rule, found)
     assert found["report"] == []
 
 
 def test_each_rule_has_a_break():
-    assert [*MIGRATION_BREAKS] == [*RULES, EACH]
+    assert [*MIGRATION_BREAKS] == [*RULES]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +95,6 @@ def test_bad_input_gets_one_sentence(command, tmp_path, flags, words):
 
 def test_kinds_that_do_not_migrate_are_refused_before_a_cluster_starts(command, tmp_path):
     flags = ["--scenario", "migration", "--output", tmp_path]
-    done = command("drill", "all_of_it:Unmarked", *flags, status=1)
+    done = command("drill", "all_of_it:Unmarked", *flags, status=3)
     assert "none of its kinds migrates; set never_migrates = True" in done.stderr
     assert "embedded cluster" not in done.stdout

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import attrs
 import pytest
+import yaml
 from harness import BINDINGS, ROLES, eventually, is_allowed
 
 from actuator import ExternalResource
@@ -171,18 +172,43 @@ def test_json_has_all_that_is_on_record(keep, call, namespace):
     }
 
 
-def test_the_table_fits_into_80_columns_and_cuts_nothing_off(keep, call, namespace, monkeypatch):
+LONG = {f"kubernetes.io/cluster/shoot--{'x' * 60}-{number}": "owned" for number in range(3)}
+
+
+def test_the_table_has_one_whole_line_for_each_and_totals(keep, call, namespace, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    first = keep("sg-0123456789abcdef0", type=namespace)
-    keep(tags={f"kubernetes.io/cluster/{namespace}": "1"}, state="Exists")
-    shown, _ = call("list")
-    assert max(map(len, shown.splitlines())) <= 80
-    for word in ("Test::VPC", "sg-0123456789abcdef0", "eu-west-1", namespace, "ForceDeleted"):
-        assert word in shown
-    assert "Unverified" in shown
-    assert "Exists" in shown
-    (short,) = [line.split()[0] for line in shown.splitlines() if first[:8] in line][:1]
-    assert len(short) == 13
+    rows = {
+        keep("sg-0123456789abcdef0", type=namespace): ["sg-0123456789abcdef0", "Unverified"],
+        keep("a\nb", uid="1-2"): ["a\\nb"],
+        keep(tags=LONG, uid="2-3", state="Exists"): [*LONG, "Exists"],
+        keep("", uid="3-4", region=""): ["Unverified"],
+    }
+    for output, more in (("table", []), ("wide", ["ForceDeleted", "revoked", "Infrastructure/i"])):
+        head, *lines, blank, total = call("list", "-o", output)[0].splitlines()
+        assert head.split()[:2] == ["NAME", "TYPE"]
+        assert blank == ""
+        assert total == "4 orphans of 1 shoots: 1 Exists, 3 Unverified"
+        for (name, words), line in zip(rows.items(), lines, strict=True):
+            assert name.startswith(line.split()[0].partition("-")[0])
+            assert all(word in line for word in (*words, *more, namespace, "Test::VPC"))
+    states = json.loads(call("list", "-o", "json")[0])["totals"]
+    assert states == {"Unverified": 3, "Exists": 1}
+
+
+def test_names_are_accepted_by_the_other_commands(keep, call, admin):
+    names = [keep("one"), keep("two", uid="1-2")]
+    shown = call("list", "-o", "name")[0].split()
+    assert sorted(shown) == sorted(names)
+    call("close", *shown)
+    assert {status(admin, name)["state"] for name in names} == {"Closed"}
+    assert call("list", "-o", "name")[0] == "", "nothing for xargs"
+
+
+def test_yaml_and_json_have_the_same_content(keep, call):
+    keep("there", state="Exists", tags={"owner": "us"})
+    assert yaml.safe_load(call("list", "-o", "yaml")[0]) == json.loads(
+        call("list", "-o", "json")[0]
+    )
 
 
 def test_an_empty_record_is_said_to_be_empty(keep, call):
@@ -228,10 +254,10 @@ def test_one_that_cannot_be_verified_keeps_no_other_from_it(keep, call, extensio
     assert status(admin, refused)["state"] == "Exists", "what was known before stays"
 
 
-def test_the_table_of_verify_says_what_went_wrong(keep, call, extension, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_table_of_verify_says_what_went_wrong(keep, call, extension):
     keep("refused")
-    assert "! the cloud said no" in " ".join(call("verify", extension, status=1)[0].split())
+    head, line, *_ = call("verify", extension, status=1)[0].splitlines()
+    assert line[head.index("PROBLEM") :] == "the cloud said no"
 
 
 def test_orphans_of_other_extensions_are_not_asked_about(keep, call, extension, admin):
@@ -401,7 +427,8 @@ def test_without_the_crd_one_sentence_says_what_to_install(
         eventually(lambda: is_gone(lambda: admin.get(CRDS, name)))
         eventually(lambda: is_gone(lambda: admin.list(ORPHANS)))
         given = [extension if word == "EXTENSION" else word for word in line]
-        assert "`actuator crds generic.reconciler.orphans:Orphan`" in call(*given, status=1)[1]
+        _, said = call(*given, status=3 if "verify" in given else 1)
+        assert "`actuator crds generic.reconciler.orphans:Orphan`" in said
     finally:
         install(environment, [Orphan])
 

@@ -31,6 +31,6 @@ def test_every_command_of_the_tutorial_works(tmp_path, monkeypatch, command):
             report = json.loads(Path("report.json").read_text())
             broken = [one["rule"] for one in report["findings"] if one["problems"]]
             assert broken == (["I1"] if expected else [])
-            assert len(report["evidence"]["outside_after"]) == 3
+            assert len(report["evidence"]["outsideAfter"]) == 3
     assert Path("Dockerfile").exists()
     assert Path("chart", "acme", "Chart.yaml").exists()

@@ -55,4 +55,4 @@ def test_a_drill_in_which_the_targets_are_deleted_first_leaves_nothing(command, 
         ("HelmReleaseProxy", True),
     ]
     assert {tuple(life["outcomes"]) for life in lives} == {("deleted",)}
-    assert seen["records"] == seen["outside_after"] == []
+    assert seen["records"] == seen["outsideAfter"] == []

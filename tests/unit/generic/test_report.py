@@ -115,7 +115,7 @@ def test_the_json_says_what_was_seen(tmp_path):
     findings = judge(seen)
     write_text(path, as_json(seen, findings))
     told = json.loads(path.read_text())
-    assert told["version"] == 1
+    assert told["version"] == 2
     assert told["passed"] is True
     assert told["evidence"]["records"][0]["resource"]["id"] == "vpc-1"
     assert check_report(path, seen, findings) == []
@@ -182,7 +182,7 @@ def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
 @pytest.mark.parametrize(
     ("find", "put", "says"),
     [
-        pytest.param('"version": 1', '"version": 2', "version 2", id="another version"),
+        pytest.param('"version": 2', '"version": 3', "version 3", id="another version"),
         pytest.param('"passed": true', '"passed": false', "verdict", id="it contradicts itself"),
         pytest.param('"drill"', '"dril"', "no report", id="a field is missing"),
         pytest.param('"evidence": {', '"evidence": {"more": 1,', "no report", id="unknown field"),
