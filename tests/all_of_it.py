@@ -1,11 +1,20 @@
 """Rehearsals of the local sample that a test can afford to drill with everything."""
 
+import itertools
+
+import attrs
 from moving import OneNetwork
 
+from actuator import Actuator, SeedObjects
 from actuator.errors import ActuatorError
+from actuator.v1alpha1 import Extension
 from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
 from extensions.relations.rehearsal import RelationsRehearsal
+from generic.library import managedresources
+from generic.library.managedresources import GARBAGE_COLLECTABLE
+from generic.library.manifests import manifest
+from generic.testing.drill.shoots import extension_object
 from generic.testing.rehearsal import Rehearsal
 
 
@@ -29,6 +38,78 @@ class Unmarked(RelationsRehearsal):
     """Forgets to say that its kinds do not migrate."""
 
     never_migrates = False
+
+
+class _First(Actuator[Extension]):
+    """An object in the shoot, by a ManagedResource with the name of the type."""
+
+    finalizer = "extensions.gardener.cloud/first"
+    permissions = managedresources.PERMISSIONS
+
+    def reconcile(self, ctx, obj, cluster):
+        name, where = obj.metadata.name, obj.metadata.namespace
+        wanted = [manifest("v1", "ConfigMap", name, "kube-system", data=self.content())]
+        managedresources.deploy_for_shoot(ctx.client, where, name, wanted, origin=name)
+
+    def content(self):
+        return {}
+
+    def delete(self, ctx, obj, cluster):
+        name, where = obj.metadata.name, obj.metadata.namespace
+        managedresources.delete(ctx.client, where, name, origin=name)
+        if not cluster.needs_force_deletion:
+            managedresources.check_deleted(ctx.client, ctx.clock, where, name, origin=name)
+
+    def force_delete(self, ctx, obj, cluster):
+        self.delete(ctx, obj, cluster)
+
+
+class _Second(_First):
+    finalizer = "extensions.gardener.cloud/second"
+
+
+class _Rewriting(_First):
+    """Replaces what it deployed, and so a Secret, in each reconciliation."""
+
+    seed_objects = [SeedObjects("v1", "secrets", label_selector=GARBAGE_COLLECTABLE)]
+    _numbers = itertools.count()
+
+    def reconcile(self, ctx, obj, cluster):
+        for _ in range(2):
+            super().reconcile(ctx, obj, cluster)
+
+    def content(self):
+        return {"number": str(next(self._numbers))}
+
+
+class Rewriting(NetworkFilterRehearsal):
+    """Leaves Secrets to the garbage collector of gardener-resource-manager."""
+
+    title = "Rewriting"
+
+    def actuators(self):
+        return [_Rewriting()]
+
+    def manifests(self, shoot):
+        return [extension_object(Extension, shoot, "first", {"providerConfig": {"kind": "None"}})]
+
+
+class TwoTypes(NetworkFilterRehearsal):
+    """Two types of Extension, each with an actuator."""
+
+    title = "Two types"
+    type_suffixes = {_Second: "-second"}
+
+    def actuators(self):
+        return [_First(), _Second()]
+
+    def manifests(self, shoot):
+        second = attrs.evolve(shoot, type=f"{shoot.type}-second")
+        given = {"providerConfig": {"kind": "None"}}
+        return [
+            extension_object(Extension, shoot, "first", given),
+            extension_object(Extension, second, "second", given),
+        ]
 
 
 class NoOutside(OneScenario):

@@ -44,7 +44,7 @@ class DrillRecord:
         self.log = Log()
         self.start, self.until = 0.0, math.inf
         """When the drill began, and when it began to clean up, on the monotonic clock."""
-        self.finalizers: dict[str, str] = {}
+        self.finalizers: dict[str, set[str]] = {}
         self.failures: list[str] = []
         """The scenarios that were caused."""
         self.outside: list[Any] = []
@@ -112,7 +112,7 @@ class DrillRecord:
         kind = versions[-1].obj["kind"]
         before = [one for one in versions if not _is_deleting(one)]
         after = [one for one in versions if _is_deleting(one)]
-        held = [one for one in after if self.finalizers[kind] in _finalizers(one.obj)]
+        held = [one for one in after if self.finalizers[kind] & {*_finalizers(one.obj)}]
         gone = [one for one in versions if one.event == DELETED]
         errors = [error for one in [*before, *held] if (error := _error(one.obj))]
         last = errors[-1] if errors else {}
@@ -232,8 +232,9 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DrillRecord]]:
     def open_recorded(rehearsal: CombinedRehearsal, say: Any) -> Iterator[Any]:
         record = DrillRecord()
         kinds = [kind_of(one) for one in rehearsal.actuators()]
-        record.finalizers = {kind.name: kind.finalizer for kind in kinds}
-        resources = [*map(resource_of, kinds), CLUSTERS, EVENTS, ORPHANS]
+        for kind in kinds:
+            record.finalizers.setdefault(kind.name, set()).add(kind.finalizer)
+        resources = [*dict.fromkeys(map(resource_of, kinds)), CLUSTERS, EVENTS, ORPHANS]
         with opened(rehearsal, say) as seed:
             records.append(record)
             with watched(seed.admin, resources, record.log):

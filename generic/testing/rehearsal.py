@@ -6,8 +6,7 @@ combine several (`CombinedRehearsal`): each shoot then has the kinds of all of t
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import attrs
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, ExternalResource, object_class
+from actuator.interface import Actuator, Client, ExternalResource, WrappedActuator, object_class
 from actuator.meta import Raw
 from generic.library.webhooks import Webhook
 from generic.testing.shootpart import ShootPart
@@ -78,11 +77,21 @@ class Rehearsal(ABC):
     never_migrates: bool = False
     """Whether its kinds have no migration; a rehearsal of these alone refuses to drill one."""
 
+    type_suffixes: Mapping[type[Actuator[Any]], str] = {}
+    """Suffixes of extension types, by the class of the actuator that serves the type.
+
+    They separate actuators of one kind: manifests for such an actuator have the `type` of the
+    RehearsedShoot with its suffix.
+    """
+
     takes_over: bool = False
     """Whether it has ManagedResources that Gardener's Go library deploys as well.
 
     A rehearsal without them refuses the scenario take-over.
     """
+
+    def join(self, earlier: "Rehearsal") -> None:  # noqa: B027 - optional
+        """Use the outside world of an earlier rehearsal of a combination, if it is the same one."""
 
     @abstractmethod
     def start(self, directory: Path) -> None:
@@ -176,10 +185,26 @@ class Rehearsal(ABC):
         """
 
 
+class _Typed(WrappedActuator):
+    """Serves an extension type with a suffix."""
+
+    def __init__(self, inner: Actuator[Any], suffix: str) -> None:
+        super().__init__(inner)
+        self.suffix = suffix
+
+
+def types_of(actuator: Actuator[Any], types: Iterable[str]) -> list[str]:
+    """Return the extension types that a rehearsed actuator serves in drills of these types."""
+    while isinstance(actuator, WrappedActuator) and not isinstance(actuator, _Typed):
+        actuator = actuator.inner
+    suffix = actuator.suffix if isinstance(actuator, _Typed) else ""
+    return [f"{type}{suffix}" for type in types]
+
+
 class CombinedRehearsal:
     """Several rehearsals as one: each shoot has the kinds of all of them.
 
-    `actuators` raises ConfigurationError if two of them have the same kind.
+    A rehearsal with a kind of an earlier one gets an extension type of its own.
     """
 
     def __init__(self, parts: Sequence[Rehearsal]) -> None:
@@ -187,7 +212,7 @@ class CombinedRehearsal:
         self.title = " and ".join(part.title for part in parts)
         self.region = parts[0].region
         self.scenarios: Mapping[str, str] = {
-            name: " ".join(part.scenarios[name] for part in parts)
+            name: " ".join(dict.fromkeys(part.scenarios[name] for part in parts))
             for name in parts[0].scenarios
             if all(name in part.scenarios for part in parts)
         }
@@ -196,6 +221,10 @@ class CombinedRehearsal:
         self.shoots_only = all(part.shoots_only for part in parts)
         self.never_migrates = all(part.never_migrates for part in parts)
         self.takes_over = any(part.takes_over for part in parts)
+        self._suffixes = [""] * len(parts)
+        for number, part in enumerate(parts):
+            for earlier in parts[:number]:
+                part.join(earlier)
 
     @property
     def references(self) -> list[str]:
@@ -226,15 +255,23 @@ class CombinedRehearsal:
         return list(found.values())
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """Return all actuators. Raises ConfigurationError for a kind that two rehearsals have."""
-        found = [actuator for part in self.parts for actuator in part.actuators()]
-        kinds = Counter(object_class(actuator).KIND.name for actuator in found)
-        twice = sorted(kind for kind, count in kinds.items() if count > 1)
-        if twice:
-            raise ConfigurationError(
-                f"{self.title} both have an actuator for {', '.join(twice)}; "
-                "rehearse them one after the other"
-            )
+        """Return all actuators. Raises ConfigurationError if two serve one kind and type."""
+        found: list[Actuator[Any]] = []
+        served: set[tuple[str, str]] = set()
+        for number, part in enumerate(self.parts):
+            own = [(one, object_class(one).KIND.name) for one in part.actuators()]
+            known = {kind for kind, _ in served}
+            self._suffixes[number] = f"-{number + 1}" if known & {kind for _, kind in own} else ""
+            for actuator, kind in own:
+                suffix = self._suffixes[number] + part.type_suffixes.get(type(actuator), "")
+                typed = object_class(actuator).KIND.has_operation_annotation
+                if (kind, suffix) in served or (suffix and not typed):
+                    raise ConfigurationError(
+                        f"{self.title}: two actuators for {kind} of one type; separate the types "
+                        "with type_suffixes of the rehearsal, or rehearse one after the other"
+                    )
+                served.add((kind, suffix))
+                found.append(_Typed(actuator, suffix) if suffix else actuator)
         return found
 
     def webhooks(self) -> Sequence[Webhook]:
@@ -242,8 +279,22 @@ class CombinedRehearsal:
         return [webhook for part in self.parts for webhook in part.webhooks()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """Return the manifests of all rehearsals."""
-        return [manifest for part in self.parts for manifest in part.manifests(shoot)]
+        """Return the manifests of all rehearsals; call it after `actuators`.
+
+        Raises ConfigurationError for two extension objects of one kind and name.
+        """
+        found: list[Raw] = []
+        for part, suffix in zip(self.parts, self._suffixes, strict=True):
+            own = part.manifests(attrs.evolve(shoot, type=shoot.type + suffix))
+            names = {(one["kind"], one["metadata"]["name"]) for one in found}
+            for one in own:
+                kind, name = one["kind"], one["metadata"]["name"]
+                if suffix and "type" in one.get("spec", {}) and (kind, name) in names:
+                    raise ConfigurationError(
+                        f"{self.title} both create {kind} {name}; rehearse them one after the other"
+                    )
+            found += own
+        return found
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return the controllers of all rehearsals."""
@@ -283,8 +334,9 @@ class CombinedRehearsal:
                 part.break_outside(scenario)
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """Return the external resources of all rehearsals."""
-        return [resource for part in self.parts for resource in part.left_outside()]
+        """Return the external resources of all rehearsals; those of a common world once."""
+        found = [resource for part in self.parts for resource in part.left_outside()]
+        return list({(one.type, one.id or id(one)): one for one in found}.values())
 
     def mend_outside(self) -> None:
         """Undo the failure in every outside world that supports it."""

@@ -28,8 +28,9 @@ class History:
         kinds: Mapping[str, Kind],
         bad: Collection[str] = (),
         shoot_of: Callable[[Raw], str] = labelled_shoot,
+        finalizers: Collection[str] = (),
     ) -> None:
-        """`bad` are the shoots with an invalid object.
+        """`bad` are the shoots with an invalid object; `finalizers` are ours beside the kinds'.
 
         `shoot_of` returns the shoot of an object; "": the object is no part of the drill.
         """
@@ -38,6 +39,7 @@ class History:
         self.forced: dict[str, float] = {}
         """When the Cluster of a shoot first showed its force deletion."""
         self._kinds, self._bad, self._shoot_of = kinds, bad, shoot_of
+        self._finalizers = finalizers
         self._events: set[str] = set()
 
     def read(self, entry: Entry) -> None:
@@ -77,7 +79,8 @@ class History:
             _note_operation(life, obj, at)
             return
         life.deleted = _first(life.deleted, at)
-        ours = kind.finalizer in (obj["metadata"].get("finalizers") or ())
+        left = obj["metadata"].get("finalizers") or ()
+        ours = any(one == kind.finalizer or one in self._finalizers for one in left)
         if ours and not entry.gone and (error := error_of(obj)):
             life.stuck = _first(life.stuck, at)
             _note_error(life, error)

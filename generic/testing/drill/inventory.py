@@ -1,13 +1,16 @@
 """The objects that a drill creates for each shoot, in gardenlet's stages, and their removal."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from actuator.errors import ActuatorError, ConfigurationError
+from actuator.interface import Actuator, kind_of
 from actuator.meta import Kind, Raw
 from generic.testing.drill.world import World
 from generic.testing.garden import Flow, Garden, Shoot
 from generic.testing.garden.order import AFTERWARDS, CREATION, in_stages
 from generic.testing.polling import parallel
+from generic.testing.rehearsal import types_of
 
 
 def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
@@ -25,16 +28,19 @@ def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
     return [others + found[0], *found[1:]]
 
 
-def check_types(manifests: Iterable[Raw], kinds: Iterable[Kind], type: str) -> None:
+def check_types(manifests: Iterable[Raw], actuators: Iterable[Actuator[Any]], type: str) -> None:
     """Raise ConfigurationError for an object that no actuator serves, because of its type."""
-    typed = {kind.name for kind in kinds if kind.has_operation_annotation}
+    served: dict[str, list[str]] = {}
+    for actuator in actuators:
+        if (kind := kind_of(actuator)).has_operation_annotation:
+            served.setdefault(kind.name, []).extend(types_of(actuator, [type]))
     for manifest in manifests:
-        found = manifest.get("spec", {}).get("type")
-        if manifest["kind"] in typed and found != type:
+        found, known = manifest.get("spec", {}).get("type"), served.get(manifest["kind"])
+        if known is not None and found not in known:
             raise ConfigurationError(
                 f"{manifest['kind']} {manifest['metadata']['name']}: spec.type is {found!r}, which "
-                f"no actuator of the drill serves; use the `type` of the RehearsedShoot ({type!r}) "
-                "in the manifests of the rehearsal"
+                "no actuator of the drill serves; use the `type` of the RehearsedShoot "
+                f"({', '.join(map(repr, known))}) in the manifests of the rehearsal"
             )
 
 

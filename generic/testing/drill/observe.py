@@ -27,8 +27,12 @@ class Observer:
         shoot_of: Callable[[Raw], str] = labelled_shoot,
     ) -> None:
         """See History."""
-        by_name = {kind.name: kind for kind in kinds}
-        self._new = partial(History, by_name, bad, shoot_of)
+        by_name: dict[str, Kind] = {}
+        finalizers = set()
+        for kind in kinds:  # several of one name have finalizers of their own
+            by_name[kind.name] = kind
+            finalizers.add(kind.finalizer)
+        self._new = partial(History, by_name, bad, shoot_of, finalizers)
         self._so_far = self._new()
         self._log = Log(client, by_name, selector, self._so_far.read)
         self.now = self._log.now

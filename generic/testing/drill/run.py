@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
-from actuator.interface import CONFIG_MAPS, resource_of
+from actuator.interface import CONFIG_MAPS, kind_of, resource_of
 from actuator.meta import Kind, Raw
 from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Act, Evidence, Life
@@ -24,6 +24,8 @@ from generic.testing.rehearsal import CombinedRehearsal
 _DELETIONS = "actuator_deletions_total"
 _LAST_WORD = 5.0
 """Seconds that a manager has to report the outcome, once the object is released."""
+_GARBAGE_SECONDS = 8.0
+"""The simulated garbage collector has deleted what is unused by then."""
 _NOT_REACHED = "The drill ended before it caused the failure."
 
 
@@ -66,7 +68,8 @@ class Run:
         self._shoots = world.names.shoots(settings.shoots, rehearsal.region)
         self._bad = world.names.shoot("bad", rehearsal.region)
         bad = [self._bad.technical_id]
-        self._observer = Observer(world.direct, world.kinds, world.names.selector, bad)
+        kinds = list(map(kind_of, world.actuators))
+        self._observer = Observer(world.direct, kinds, world.names.selector, bad)
         self._cleared = [*self._shoots, self._bad]
         self._readiness = Readiness(watcher.failing)
         self.evidence = Evidence(
@@ -81,7 +84,7 @@ class Run:
         """Run the whole procedure, and collect the evidence."""
         names = self._world.names
         manifests = self._rehearsal.manifests(names.rehearsed(self._shoots[0]))
-        check_types(manifests, self._world.kinds, names.type)
+        check_types(manifests, self._world.actuators, names.type)
         with self._observer.watching():
             try:
                 self.play()
@@ -222,7 +225,9 @@ class Run:
         claimed = self._claimed()
         for life in evidence.lives:
             life.outcomes = claimed.get(life.uid, [])
-        evidence.leftovers = list(leftovers(world, self._shoots))
+        patience = 0.0 if evidence.stopped else _GARBAGE_SECONDS
+        left = wait_while(lambda: list(leftovers(world, self._shoots)), patience, every=0.2)
+        evidence.leftovers = list(left)
         total = world.manager.metrics.total
         evidence.counted = total(_DELETIONS, "outcome")
         evidence.stripped = sum(

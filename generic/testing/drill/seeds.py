@@ -19,6 +19,7 @@ from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
+from generic.testing.garbagecollector import GarbageCollector
 from generic.testing.garden.cleanup import Own
 from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
@@ -45,7 +46,7 @@ def embedded_seed(
 ) -> AbstractContextManager[EmbeddedSeed]:
     """Run a seed with the kinds and the simulated controllers of a rehearsal, as `running_seed`."""
     classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
-    crds = [*map(crd, classes), *rehearsal.crds()]
+    crds = [*map(crd, dict.fromkeys(classes)), *rehearsal.crds()]
     return running_seed(crds, rehearsal.other_controllers, say)
 
 
@@ -66,7 +67,7 @@ def running_seed(
         served = {one["metadata"]["name"] for one in crds}
         polls = list(other_controllers(admin))
         if str(MANAGED_RESOURCES) in served:
-            polls.append(ResourceManager(admin).poll)
+            polls += [ResourceManager(admin).poll, GarbageCollector(admin).poll]
         if str(MACHINES) in served:
             polls.append(MachineControllers(admin).poll)
         for poll in polls:

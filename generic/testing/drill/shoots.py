@@ -153,8 +153,13 @@ class ShootRehearsal(Rehearsal):
     shoots_only = True
 
     def __init__(self) -> None:
-        self._shoots = Shoots()
-        self._polls: list[Callable[[], None]] = []
+        self.shoots = Shoots()
+        self.polls: list[Callable[[], None]] = []
+
+    def join(self, earlier: Rehearsal) -> None:
+        """Share the shoots, whose resource managers apply the objects of all extensions."""
+        if isinstance(earlier, ShootRehearsal):
+            self.shoots, self.polls = earlier.shoots, earlier.polls
 
     def start(self, directory: Path) -> None:
         """Do nothing: all processes run in the seeds."""
@@ -165,27 +170,27 @@ class ShootRehearsal(Rehearsal):
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return the resource managers of the seed's shoots."""
-        self._polls.append(ShootManager(seed, self._shoots).poll)
-        return self._polls[-1:]
+        self.polls.append(ShootManager(seed, self.shoots).poll)
+        return self.polls[-1:]
 
     def break_outside(self, scenario: str) -> None:
         """Cause the failure of the scenario. Raises KeyError for a name not in `scenarios`."""
         if scenario not in self.scenarios:
             raise KeyError(scenario)
-        self._shoots.fail(scenario)
+        self.shoots.fail(scenario)
 
     def mend_outside(self) -> None:
         """Undo the failure; existing objects are kept."""
-        self._shoots.fail("")
+        self.shoots.fail("")
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Do one round of work for each seed, then return the objects in the shoots.
 
         Raises ApiError if a seed cannot be read.
         """
-        for poll in self._polls:
+        for poll in self.polls:
             poll()
-        return self._shoots.contents()
+        return self.shoots.contents()
 
 
 def extension_object(cls: type[Object], shoot: RehearsedShoot, name: str, spec: Raw) -> Raw:

@@ -6,7 +6,7 @@ Here on an embedded cluster; for other seeds see `foreign`.
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import Troublemaker, between
 from generic.testing.faults import FaultyActuator
-from generic.testing.rehearsal import CombinedRehearsal
+from generic.testing.rehearsal import CombinedRehearsal, types_of
 
 _REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
 _AGAIN_SECONDS = 0.2
@@ -92,8 +92,13 @@ class World:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The rehearsed kinds."""
-        return [kind_of(one) for one in self.actuators]
+        """The rehearsed kinds, each once."""
+        return kinds_of(self.actuators)
+
+
+def kinds_of(actuators: Iterable[Actuator[Any]]) -> list[Kind]:
+    """Return each kind once, also if several actuators serve types of it."""
+    return list({kind.name: kind for kind in map(kind_of, actuators)}.values())
 
 
 @contextmanager
@@ -181,7 +186,7 @@ def manager_for(
     manager = Manager(quiet, intercept=intercept, listeners=listeners)
     for actuator in actuators:
         if object_class(actuator).KIND.has_operation_annotation:
-            manager.add(actuator, type=types)
+            manager.add(actuator, type=types_of(actuator, types))
         else:
             manager.add(actuator)
             manager.registrations[-1] = replace(manager.registrations[-1], scope=of_drills(types))

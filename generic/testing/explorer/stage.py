@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode
+from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, ExternalResource, kind_of, object_class, resource_of
 from actuator.meta import ForceSource, Kind, Raw
 from generic.manager.options import Options
@@ -26,7 +27,7 @@ from generic.testing.drill.kills.calls import Kill
 from generic.testing.drill.kills.processes import End
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
-from generic.testing.drill.world import manager_for, outside, serving
+from generic.testing.drill.world import kinds_of, manager_for, outside, serving
 from generic.testing.explorer.judge import Case, Failure, unfinished_because
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot
 from generic.testing.garden.cleanup import OWN, Own
@@ -97,6 +98,9 @@ def open_ground(
     names = Names()
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
+        if len(kinds_of(actuators)) < len(actuators):
+            why = f"{rehearsal.title} has several actuators of one kind"
+            raise ConfigurationError(f"{why}; explore a rehearsal that has one")
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
             user = seed.admit(manager_for(actuators, [names.type], Options()), names.type)

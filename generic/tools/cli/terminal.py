@@ -20,7 +20,7 @@ from rich.text import Text
 
 from generic.testing.drill.all import Held
 from generic.testing.drill.evidence import DrillEvidence, Evidence, Life, by_error
-from generic.testing.drill.judge import Finding, unwritten
+from generic.testing.drill.judge import Finding, covers, unwritten
 from generic.testing.drill.page import refusals, scale_text
 from generic.testing.drill.report import own_name
 from generic.testing.drill.settings import Watcher
@@ -109,7 +109,10 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
         console.print(hooks)
     left = new_table("type", "remaining", "recorded", title="Remaining external resources")
     types = Counter(resource.type for resource in evidence.outside_after)
-    recorded = Counter(r.resource.type for r in evidence.records if r.resource.id)
+    records, real = [one.resource for one in evidence.records], evidence.outside_after
+    kept = [one.type for one in real if any(covers(record, one) for record in records)]
+    gone = [one.type for one in records if not any(covers(one, other) for other in real)]
+    recorded = Counter([*kept, *gone])
     for name in sorted(types | recorded):
         left.add_row(name, str(types[name]), str(recorded[name]))
     console.print(left)

@@ -300,6 +300,6 @@ def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_says_so(runtime, 
 
 
 def test_a_drill_refuses_a_seed_without_the_kinds(runtime, client, drill):  # noqa: F811
-    done, report = drill(*target((runtime, client)), status=1)
+    done, report = drill(*target((runtime, client)), status=3)
     assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
     assert report is None

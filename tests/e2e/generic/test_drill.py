@@ -152,8 +152,27 @@ def test_a_drill_whose_shoots_never_get_ready_names_the_reason_and_ends(drill, f
     assert report["evidence"]["leftovers"] == []
 
 
+def test_shoots_have_several_extension_types_each_with_its_actuator(drill):
+    """Two of one rehearsal, and one of another; their finalizers differ, too."""
+    flags = ("--scenario", "deletion-denied", "--shoots", "1")
+    _, report = drill("all_of_it:TwoTypes", CERTIFICATE, *flags)
+    assert broken_rules(report) == set()
+    lives = [life for life in report["evidence"]["lives"] if not life["bad"]]
+    assert sorted(life["name"] for life in lives) == ["certificate-service", "first", "second"]
+    assert {life["kind"] for life in lives} == {"Extension"}
+    assert all(life["stuck"] is not None for life in lives)
+    assert all(life["outcomes"] == ["force_deleted"] for life in lives)
+
+
+def test_what_the_garbage_collector_deletes_is_no_violation(drill):
+    """Each reconciliation replaces a Secret; the former ones have no other owner."""
+    flags = ("--scenario", "deletion-denied", "--shoots", "1")
+    _, report = drill("all_of_it:Rewriting", *flags)
+    assert broken_rules(report) == set()
+
+
 def test_an_object_of_a_type_that_no_actuator_serves_is_named_at_once(drill):
-    done, report = drill("all_of_it:AnotherType", "--shoots", "1", status=1)
+    done, report = drill("all_of_it:AnotherType", "--shoots", "1", status=3)
     assert "Extension networking-filter: spec.type is 'filter', which no actuator" in done.stderr
     assert report is None
 
@@ -332,7 +351,7 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, 
         return created
 
     monkeypatch.setattr(client.HttpClient, "create", create_and_react)
-    done, report = drill(*target(foreign), status=1)
+    done, report = drill(*target(foreign), status=3)
     assert "another controller reacts" in done.stderr
     assert report is None
     assert everything(admin) == before
@@ -351,7 +370,7 @@ def test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_
     with suppress(NotFound):
         admin.delete(CRDS, ISSUERS)
         eventually(lambda: find(admin, CRDS, ISSUERS) is None)
-    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign), status=1)
+    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign), status=3)
     assert report is None
     printing, _, applying = done.stderr.partition("run: ")[2].partition(" | ")
     assert printing == f"actuator crds --rehearsal {CERTIFICATE} --only {ISSUERS}"

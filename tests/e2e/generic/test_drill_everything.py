@@ -45,13 +45,6 @@ def test_a_check_fails_also_with_the_kinds_of_two_extensions(drill):
     assert "I1" in broken_rules(report)
 
 
-def test_two_rehearsals_that_bring_the_same_kind_are_refused(drill):
-    aws = "extensions.aws.rehearsal:AwsRehearsal"
-    done, report = drill(aws, AWS, "--shoots", "1", status=1)
-    assert "both have an actuator for ControlPlane, Infrastructure" in done.stderr
-    assert report is None
-
-
 def test_a_scenario_has_to_be_known_to_all(drill):
     done, _ = drill(AWS, LOCAL, "--scenario", "permission-denied", status=2)
     assert "has no scenario 'permission-denied'; set one of: everything-fails" in done.stderr

@@ -113,8 +113,9 @@ def assert_broken_without_a_kill(tally, words):
     [
         (["careless:Nothing"], "has no 'Nothing'"),
         (["careless:CarelessRehearsal", "--kind", "Worker"], "this rehearsal has Network"),
+        (["all_of_it:TwoTypes"], "Two types has several actuators of one kind; explore a rehears"),
     ],
 )
 def test_bad_input_gets_one_sentence(command, arguments, words):
-    done = command("explore", *arguments, status=1)
+    done = command("explore", *arguments, status=3)
     assert words in done.stderr

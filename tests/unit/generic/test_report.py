@@ -374,6 +374,27 @@ def test_the_page_says_what_was_tested_and_how_to_repeat_it():
             assert words in reader.text
 
 
+TAGGED = ExternalResource(type="VPC", tags={"shoot/shoot--a": "1"})
+
+
+@pytest.mark.parametrize(
+    ("resources", "numbers"),
+    [
+        pytest.param([], "1 0", id="not recorded"),
+        pytest.param([VPC], "1 1", id="by id"),
+        pytest.param([TAGGED], "1 1", id="by tags"),
+        pytest.param([TAGGED, VPC], "1 1", id="by both, once"),
+        pytest.param([OTHER], "1 1", id="another that does not exist"),
+        pytest.param([TAGGED, attrs.evolve(OTHER, id="")], "1 2", id="and one that does not exist"),
+    ],
+)
+def test_the_table_counts_what_is_recorded_by_id_or_tags(resources, numbers, tmp_path, capsys):
+    records = [Record(shoot="s", owner="o", resource=one) for one in resources]
+    show(evidence(records=records), [], tmp_path)
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "VPC" in line)
+    assert row.replace("│", " ").split() == ["VPC", *numbers.split()]
+
+
 def test_the_index_links_the_reports_of_all_rounds_that_ran(tmp_path):
     findings = [Finding(rule="I1", title="t", problems=("<b>lost</b>",))]
     held = [

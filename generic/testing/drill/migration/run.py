@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from actuator.errors import ActuatorError, ConfigurationError
-from actuator.interface import kind_of
 from actuator.meta import Raw
 from generic.manager.options import Options
 from generic.testing.drill.inventory import check_types
@@ -27,7 +26,7 @@ from generic.testing.drill.migration.sides import Side, arrivals
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.drill.world import manager_for, outside
+from generic.testing.drill.world import kinds_of, manager_for, outside
 from generic.testing.garden import Garden, Shoot, ShootState
 from generic.testing.garden.order import HANDED_ON, STAYS
 from generic.testing.polling import parallel
@@ -72,7 +71,8 @@ class _Run:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="migration-")))
         self._calls = folder / "calls"
         stack.enter_context(outside(rehearsal, watcher.say))
-        kinds = [kind_of(one) for one in rehearsal.actuators()]
+        actuators = rehearsal.actuators()
+        kinds = kinds_of(actuators)
         if not any(kind.migratable for kind in kinds):
             raise ConfigurationError(
                 f"{rehearsal.title}: none of its kinds migrates; set never_migrates = True"
@@ -81,7 +81,7 @@ class _Run:
         self._destination = self._open_side(DESTINATION, settings, stack)
         number = settings.dice or secrets.randbelow(10**6) + 1
         self._dice = random.Random(number)
-        check_types(self._manifests(self._shoots[0]), kinds, self._names.type)
+        check_types(self._manifests(self._shoots[0]), actuators, self._names.type)
         self._evidence = MigrationEvidence(
             **settings.facts(self._names, rehearsal, SCENARIO_TEXT),
             dice=number,
@@ -111,7 +111,7 @@ class _Run:
         return Side(
             garden=Garden(cluster.admin),
             victim=victim,
-            kinds=[kind_of(one) for one in actuators],
+            kinds=kinds_of(actuators),
             patience=settings.patience,
         )
 
