@@ -15,6 +15,7 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.report import write_all
 
 _VERSION = 1
+_COUNTS = {"tests": "testcase", "errors": "error", "failures": "failure", "skipped": "skipped"}
 
 
 @attrs.frozen(kw_only=True)
@@ -28,11 +29,6 @@ class Index:
     origin: Origin
     held: Sequence[Held]
 
-    @property
-    def verdict(self) -> str:
-        """How many rounds hold, for people."""
-        return f"{sum(one.verdict == 'holds' for one in self.held)} of {len(self.held)} rounds hold"
-
 
 def write_index(folder: Path, index: Index) -> None:
     """Write index.html, index.json and junit.xml. Raises OSError."""
@@ -45,8 +41,8 @@ def page_of(index: Index) -> str:
     from generic.testing.drill.html import render  # needs jinja2
 
     findings = [Finding(rule="", title="", problems=tuple(one.told)) for one in index.held]
-    values = {"what": "All drills", "verdict": f"{index.verdict}.", "index": index}
-    return render("index", findings, title=index.title, **values)
+    verdict = f"{sum(not one.told for one in index.held)} of {len(index.held)} rounds hold."
+    return render("index", findings, what="All drills", verdict=verdict, index=index)
 
 
 def _json(index: Index) -> str:
@@ -88,9 +84,8 @@ def _junit(index: Index) -> str:
                 _result(case, "failure", *finding.problems)
             elif not finding.exercised:
                 _result(case, "skipped", *finding.untested)
-        for key, tag in {"tests": "testcase", "errors": "error", "failures": "failure"}.items():
+        for key, tag in _COUNTS.items():
             suite.set(key, str(sum(1 for _ in suite.iter(tag))))
-        suite.set("skipped", str(sum(1 for _ in suite.iter("skipped"))))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, "unicode") + "\n"
 

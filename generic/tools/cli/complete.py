@@ -9,7 +9,7 @@ import click
 from actuator.interface import resource_of
 from actuator.v1alpha1 import KINDS
 from generic.kube.client import HttpClient
-from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.kube.clusters import NAMESPACES
 from generic.library.lookup import find_all
 
 _SECONDS = 3.0
@@ -42,12 +42,6 @@ def orphans(ctx: click.Context, _: str) -> Iterable[str]:
     from generic.reconciler.orphans.ledger import read_orphans
 
     return [one.metadata.name for one in read_orphans(_client(ctx))]
-
-
-@completed
-def namespaces(ctx: click.Context, _: str) -> Iterable[str]:
-    """Return the namespaces of shoots."""
-    return [one["metadata"]["name"] for one in _client(ctx).list(CLUSTERS)]
 
 
 @completed

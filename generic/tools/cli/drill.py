@@ -167,9 +167,9 @@ def _drill_landscape(
         shoots=shoots,
         origin=_origin(),
     )
-    with Terminal() as terminal:
-        opening = landscape_world(references, rehearsal, 1, terminal.say)
-        evidence, findings = run_landscape(settings, rehearsal, opening, terminal, output)
+    terminal = Terminal()
+    opening = landscape_world(references, rehearsal, 1, terminal.say)
+    evidence, findings = run_landscape(settings, rehearsal, opening, terminal, output)
     show(evidence, findings, output)
     _answer(findings, unwritten(findings))
 
@@ -270,8 +270,7 @@ def _hold(
     from generic.testing.drill.course import run  # needs jinja2
     from generic.tools.cli.terminal import Terminal, show, show_findings
 
-    with Terminal() as terminal:
-        evidence, findings = run(settings, rehearsal, terminal, output)
+    evidence, findings = run(settings, rehearsal, Terminal(), output)
     if isinstance(evidence, Evidence):
         show(evidence, findings, output)
     else:

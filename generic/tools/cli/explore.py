@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -57,19 +56,18 @@ def explore(
     rehearsal = load_rehearsals(rehearsals)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     quiet = output != "table"
-    with ExitStack() as stack:
-        watcher = Watcher()
-        if not quiet:
-            from generic.tools.cli.terminal import Terminal
+    watcher = Watcher()
+    if not quiet:
+        from generic.tools.cli.terminal import Terminal
 
-            watcher = stack.enter_context(Terminal())
-        tallies = []
-        for tally in explore_each(wanted, rehearsal, watcher):
-            tallies.append(tally)
-            watcher.say(f"{tally}: {tally.survived} of {tally.tried} kills survived")
-            for failure in tally.failures:
-                where = f"killed {failure.at}" if failure.at else "without a kill"
-                watcher.say(f"{tally}, {where}: {'; '.join(failure.problems)}")
+        watcher = Terminal()
+    tallies = []
+    for tally in explore_each(wanted, rehearsal, watcher):
+        tallies.append(tally)
+        watcher.say(f"{tally}: {tally.survived} of {tally.tried} kills survived")
+        for failure in tally.failures:
+            where = f"killed {failure.at}" if failure.at else "without a kill"
+            watcher.say(f"{tally}, {where}: {'; '.join(failure.problems)}")
     if quiet:
         print_as(output, [_as_json(tally) for tally in tallies])
     else:

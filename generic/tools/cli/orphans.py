@@ -36,7 +36,7 @@ _shoot_option = click.option(
     default="",
     metavar="NAMESPACE",
     help="Select one shoot.",
-    shell_complete=complete.namespaces,
+    shell_complete=complete.targets,
 )
 _names = partial(click.argument, "names", nargs=-1, shell_complete=complete.orphans)
 
@@ -55,7 +55,7 @@ def orphans() -> None:
     default="",
     metavar="NAMESPACE",
     help="Select one shoot.",
-    shell_complete=complete.namespaces,
+    shell_complete=complete.targets,
 )
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
@@ -92,7 +92,7 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
     default="",
     metavar="NAMESPACE",
     help="Select one shoot.",
-    shell_complete=complete.namespaces,
+    shell_complete=complete.targets,
 )
 @click.option("--gone", type=int, help="Number of missing resources, if none of many exists.")
 @output_option

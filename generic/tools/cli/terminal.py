@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.text import Text
 
 from generic.testing.drill.all import Held
@@ -26,7 +18,7 @@ from generic.testing.drill.report import own_name
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
 
-_LINE_SECONDS = 5.0
+_LINE_SECONDS = 2.0
 """The time between two lines about one count."""
 
 
@@ -40,22 +32,11 @@ class DrillScreen(Screen):
 
 
 class Terminal(Watcher):
-    """Shows progress while a drill runs; without a terminal, in lines."""
+    """Shows progress while a drill runs, in lines: a log has them in the same order."""
 
     def __init__(self) -> None:
         self.console = DrillScreen()
-        columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn())
-        self._progress = Progress(*columns, TimeElapsedColumn(), console=self.console)
-        self._tasks: dict[tuple[str, int], TaskID] = {}
-        self._told: dict[tuple[str, int], tuple[int, float]] = {}
-
-    def __enter__(self) -> Self:
-        if self.console.is_terminal:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._progress.stop()
+        self._told: dict[str, tuple[int, float]] = {}
 
     def say(self, text: str) -> None:
         """See Watcher."""
@@ -63,16 +44,11 @@ class Terminal(Watcher):
 
     def count(self, what: str, done: int, total: int) -> None:
         """See Watcher."""
-        key, now = (what, total), time.monotonic()
-        if not self.console.is_terminal:
-            before, at = self._told.get(key, (-1, -inf))
-            if done != before and (done == total or done < before or now - at > _LINE_SECONDS):
-                self._told[key] = (done, now)
-                self.console.print(f"{what}: {done} of {total}")
-            return
-        if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[key], completed=done)
+        before, at = self._told.get(what, (-1, -inf))
+        late = time.monotonic() - at > _LINE_SECONDS
+        if done != before and (done == total or done < before or late):
+            self._told[what] = (done, time.monotonic())
+            self.say(f"{what}: {done} of {total}")
 
     def failing(self, lives: Sequence[Life]) -> None:
         """See Watcher."""

@@ -53,7 +53,7 @@ def test_namespaces_and_objects_are_completed(seed, environment):
     target = f"{space}/Infrastructure/infra"
     assert completed("explain", *flags, f"{space}/") == [target]
     assert completed("explain", *flags, target, f"{space}/Infra") == [target]
-    assert completed("orphans", "list", *flags, "--shoot", space[:-1]) == [space]
+    assert space in completed("orphans", "list", *flags, "--shoot", space[:-1])
 
 
 def test_scenarios_are_those_of_the_rehearsals():

@@ -355,8 +355,7 @@ def test_errors_that_differ_in_ids_alone_are_one_row(capsys):
     assert "1 Infrastructure" in text
     assert errors[0] in text
     assert errors[1] not in text
-    with Terminal() as terminal:
-        terminal.stuck(lives)
+    Terminal().stuck(lives)
     shown = capsys.readouterr().out
     assert "s0, s1, s2" in shown
     assert shown.count("is in use") == 1
@@ -505,9 +504,8 @@ def test_a_page_holds_neither_markup_nor_control_characters_from_outside():
 
 def test_the_tables_of_a_drill_hold_neither_markup_nor_control_characters(tmp_path, capsys):
     seen = hostile_evidence()
-    with Terminal() as terminal:
-        terminal.say(HOSTILE)
-        terminal.stuck(seen.lives)
+    Terminal().say(HOSTILE)
+    Terminal().stuck(seen.lives)
     show(seen, [*judge(seen), Finding(rule="x", title="y", problems=(HOSTILE, "z"))], tmp_path)
     held = Round(scenario="revoked", trouble=CALM)
     show_rounds([Held(round=held, problem=HOSTILE)], tmp_path)
