@@ -4,7 +4,9 @@ import pytest
 from browser import DESK, PHONE, chromium, faults, view
 from reports import evidence, life, migration
 
-from generic.testing.drill.all import Held, Round, index
+from generic.testing.drill.all import Held, Round
+from generic.testing.drill.evidence import Origin
+from generic.testing.drill.index import Index, page_of
 from generic.testing.drill.judge import Finding, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import judge as judge_migration
@@ -45,10 +47,17 @@ def moved(**more):
 
 FINDINGS = [Finding(rule="I1", title="t", problems=(LONG,))]
 ROUNDS = [
-    Held(round=Round("rain", CALM), findings=FINDINGS, seconds=3.0),
+    Held(round=Round("rain", CALM), findings=FINDINGS, drill="a1", seconds=3.0),
     Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
     Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
 ]
+INDEX = Index(
+    id="c3",
+    title="Mine",
+    started="2026-01-01T00:00:00Z",
+    origin=Origin(version="1", commit="abc", command=f"actuator drill --all {LONG}"),
+    held=ROUNDS,
+)
 MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B")]
 
 
@@ -61,7 +70,7 @@ MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B"
         pytest.param(force_deletion(lives=[life(error=LONG, gone=None)]), id="a long error"),
         pytest.param(moved(), id="a migration"),
         pytest.param(moved(kills=[]), id="a failed migration"),
-        pytest.param(index("Mine", ROUNDS), id="an index"),
+        pytest.param(page_of(INDEX), id="an index"),
     ],
 )
 def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):
