@@ -27,6 +27,7 @@ import generic.tools.cli.terminal, extensions.local.rehearsal, extensions.relati
 MISSING = [
     ("explain {namespace} --kubeconfig {kubeconfig}", "rich", "cli"),
     ("orphans list --kubeconfig {kubeconfig}", "rich", "cli"),
+    ("stuck --kubeconfig {kubeconfig}", "rich", "cli"),
     ("drill extensions.local.rehearsal:LocalRehearsal", "cryptography", "envtest"),
     ("explore extensions.local.rehearsal:LocalRehearsal", "cryptography", "envtest"),
     ("run extensions.aws:extension", "cryptography", "secrets"),
@@ -66,7 +67,8 @@ def orphan(namespace):
 def test_the_wheel_runs_with_what_it_requires_and_each_extra_adds_its_commands(
     programs, environment, seed
 ):
-    seed.create(infrastructure(seed.namespace, type="local"))
+    seed.create(infrastructure(seed.namespace, type="local", finalizers=["example.org/x"]))
+    seed.delete()
     seed.client.create(ORPHANS, orphan(seed.namespace))
     words = {"namespace": seed.namespace, "kubeconfig": environment.kubeconfig}
     actuator, python = programs / "actuator", programs / "python"
@@ -82,6 +84,9 @@ def test_the_wheel_runs_with_what_it_requires_and_each_extra_adds_its_commands(
     link(programs, requirements_of("cli"))
     assert "Infrastructure" in run(actuator, *MISSING[0][0].format(**words).split())
     assert "vpc" in run(actuator, *MISSING[1][0].format(**words).split())
+    assert seed.namespace in run(
+        programs / "kubectl-actuator", *MISSING[2][0].format(**words).split()
+    )
     run(actuator, "chart", *CHART)
     (programs / "network.yaml").write_text(MANIFEST)
     checked = run(actuator, "validate", "extensions.local:extension", "-f", "network.yaml")
