@@ -17,6 +17,7 @@ from actuator.ownership import is_owned_by, owner_permission, with_owner
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
 from generic.kube.patches import replace, test
+from generic.kube.writing import write
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
@@ -46,10 +47,8 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
         with suppress(KeyError, TypeError, ValueError):  # missing or unreadable: set a new one
             password = Base64(there["data"]["password"]).decode_bytes().decode() or password
     wanted = _secret(obj, claim, server, password)
-    if there is None:
-        ctx.client.create(SECRETS, wanted)
-    elif there.get("data") != wanted["data"]:
-        ctx.client.apply(SECRETS, wanted)
+    if there is None or there.get("data") != wanted["data"]:
+        write(ctx.client, SECRETS, wanted, there)
     return password
 
 

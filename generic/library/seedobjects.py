@@ -13,6 +13,7 @@ from datetime import timedelta
 from actuator.errors import ActuatorError, Conflict, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
+from generic.kube.writing import write
 from generic.library.lookup import find
 from generic.reconciler.stripping import Held, list_group
 
@@ -32,7 +33,8 @@ def permission(group: SeedObjects) -> Permission:
 def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:
     """Create or update an object of the group; its labels are added to the manifest.
 
-    An update leaves finalizers alone: they belong to their controllers. Raises ActuatorError if
+    An update removes the fields that the manifest no longer has (`generic.kube.writing`), and
+    leaves finalizers alone: they belong to their controllers. Raises ActuatorError if
     another owner's object has the name, RequeueAfter while ours is being deleted, and ApiError.
     """
     meta: Raw = wanted["metadata"]
@@ -41,11 +43,8 @@ def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:
     found = find(client, group.resource, meta["name"], meta["namespace"])
     if found is not None:
         _check_usable(group, labels, found["metadata"])
-    elif group.finalizers:
-        meta["finalizers"] = list(group.finalizers)
-        client.create(group.resource, {**wanted, "metadata": meta})
-        return
-    client.apply(group.resource, {**wanted, "metadata": meta})
+    written = {**wanted, "metadata": meta}
+    write(client, group.resource, written, found, finalizers=group.finalizers)
 
 
 def delete(

@@ -11,6 +11,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, Conflict, NotFound
 from actuator.interface import SECRETS, Client
 from actuator.meta import Raw
+from generic.kube.writing import write
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
@@ -20,6 +21,8 @@ _GENERIC_NAME = "generic-token-kubeconfig.secret.gardener.cloud/name"
 _PURPOSE = ("resources.gardener.cloud/purpose", "token-requestor")
 _CLASS = ("resources.gardener.cloud/class", "shoot")
 _ACCOUNT = "serviceaccount.resources.gardener.cloud"
+_RENEWED = f"{_ACCOUNT}/token-renew-timestamp"
+"""gardener-resource-manager writes it, with the token."""
 
 PERMISSIONS = (SECRETS.permission("get", "create", "patch", "delete"),)
 """The permissions for requesting access."""
@@ -49,7 +52,7 @@ class ShootAccess:
         wanted = self._manifest(namespace)
         found = self._find(client, namespace)
         if found is None or not _asks_the_same(found["metadata"], wanted["metadata"]):
-            client.apply(SECRETS, wanted)
+            write(client, SECRETS, wanted, found)
 
     def delete(self, client: Client, namespace: str) -> None:
         """Delete the request. A deleted one, or one of another owner, counts as success."""
@@ -82,7 +85,9 @@ class ShootAccess:
 
 
 def _asks_the_same(found: Raw, wanted: Raw) -> bool:
-    return all(
-        wanted[part].items() <= (found.get(part) or {}).items()
-        for part in ("labels", "annotations")
-    )
+    annotations: Raw = found.get("annotations") or {}
+    asked = {key: text for key, text in annotations.items() if key.startswith(_ACCOUNT)}
+    asked.pop(_RENEWED, None)
+    labels: Raw = found.get("labels") or {}
+    is_labelled: bool = wanted["labels"].items() <= labels.items()
+    return is_labelled and asked == wanted["annotations"]

@@ -12,6 +12,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Worker
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
+from generic.kube.writing import write
 from generic.library import machines
 from generic.library.lookup import find
 from generic.library.manifests import manifest_of
@@ -22,14 +23,17 @@ _CHANGED = 1.0
 
 
 def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]) -> None:
-    """Apply the groups' Secrets and machine classes.
+    """Apply the groups' Secrets and machine classes, without fields of former versions.
 
     Raises ConfigurationError if a Secret of that name exists without our label.
     """
     for group in groups:
-        _refuse_foreign(client, namespace, group.class_name)
-        client.apply(SECRETS, group.secret(namespace))
-        client.apply(machines.MACHINE_CLASSES, group.machine_class(namespace))
+        name = group.class_name
+        secret = find(client, SECRETS, name, namespace)
+        _refuse_foreign(secret, namespace, name)
+        write(client, SECRETS, group.secret(namespace), secret)
+        existing = find(client, machines.MACHINE_CLASSES, name, namespace)
+        write(client, machines.MACHINE_CLASSES, group.machine_class(namespace), existing)
 
 
 def apply_deployments(
@@ -85,8 +89,8 @@ def replicas(
     return min(max(existing.spec.replicas, group.minimum), group.maximum)
 
 
-def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
-    found, (key, value) = find(client, SECRETS, name, namespace), PURPOSE
+def _refuse_foreign(found: Raw | None, namespace: str, name: str) -> None:
+    key, value = PURPOSE
     if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
         raise ConfigurationError(
             f"Secret {namespace}/{name}: metadata.labels: expected {key}={value}; the Secret was "
