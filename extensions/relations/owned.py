@@ -19,12 +19,12 @@ from actuator import (
     RequeueAfter,
     Resource,
 )
-from actuator.errors import AlreadyExists
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from actuator.provider_config import refuse_config
 from extensions.relations.kinds import GROUP, Team
 from generic.controller.watch import owns
+from generic.library.lookup import find
 from generic.library.manifests import manifest
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
@@ -65,7 +65,11 @@ def _ensure(ctx: Context, team: Team, wanted: Raw, *, controller: bool) -> None:
     ActuatorError if it belongs to others, RequeueAfter while it is being deleted.
     """
     owned = with_owner(wanted, team, controller=controller)
-    there = _created(ctx, {key: owned[key] for key in owned if key != "data"})
+    meta = wanted["metadata"]
+    there = find(ctx.client, _CONFIG_MAPS, meta["name"], meta["namespace"])
+    if there is None:  # not by apply, which would change an object that was created meanwhile
+        bare = {key: owned[key] for key in owned if key != "data"}
+        there = ctx.client.create(_CONFIG_MAPS, bare)
     meta = there["metadata"]
     if meta.get("deletionTimestamp"):
         raise RequeueAfter(_LOOK_AGAIN, f"Waiting until ConfigMap {meta['name']} is gone")
@@ -81,13 +85,3 @@ def _ensure(ctx: Context, team: Team, wanted: Raw, *, controller: bool) -> None:
 
 def _config_map(team: Team, name: str, data: dict[str, str], **labels: str) -> Raw:
     return manifest("v1", "ConfigMap", name, team.spec.namespace, labels, data=dict(data))
-
-
-def _created(ctx: Context, wanted: Raw) -> Raw:
-    """Create the ConfigMap and return it, or return the existing one of that name."""
-    try:
-        return ctx.client.create(_CONFIG_MAPS, wanted)
-    except AlreadyExists:
-        return ctx.client.get(
-            _CONFIG_MAPS, wanted["metadata"]["name"], wanted["metadata"]["namespace"]
-        )

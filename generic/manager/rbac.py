@@ -93,7 +93,7 @@ def _of_kind(kind: Kind) -> Iterator[Permission]:
 
 
 def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
-    yield from (ORPHANS.permission("create", "patch"), _status(ORPHANS))
+    yield from (ORPHANS.permission("get", "create", "patch"), _status(ORPHANS))
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.resource.permission("list", "watch")

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 import attrs
 
 from actuator.codec import decode, encode
-from actuator.errors import ActuatorError, AlreadyExists
+from actuator.errors import ActuatorError
 from actuator.interface import SECRETS, Client
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.kube.patches import add, test
+from generic.library.lookup import find
 from generic.library.managedresources import kind, ours
 from generic.library.manifests import manifest, manifest_of
 
@@ -111,14 +112,14 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
     labels = {kind.GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
     objects = {"objects.yaml": str(Base64.encode_bytes(data))}
     secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
-    try:
+    existing = find(client, SECRETS, name, namespace)
+    if existing is None:
         client.create(SECRETS, secret)
-    except AlreadyExists:
-        existing = client.get(SECRETS, name, namespace)
-        what = f"Secret {namespace}/{name}"
-        ours.refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
-        if existing.get("data") != secret["data"] or not existing.get("immutable"):
-            raise ActuatorError(f"{what} was modified by another owner; delete it") from None
+        return name
+    what = f"Secret {namespace}/{name}"
+    ours.refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
+    if existing.get("data") != secret["data"] or not existing.get("immutable"):
+        raise ActuatorError(f"{what} was modified by another owner; delete it")
     return name
 
 

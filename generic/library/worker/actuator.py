@@ -150,7 +150,7 @@ def _restored(
     namespace, states = worker.metadata.namespace, machine_state(worker, cluster)
     known = with_state(groups, states)
     apply_classes(ctx.client, namespace, known)
-    recreate(ctx.client, namespace, (states[g.name] for g in known))
+    recreate(ctx.client, namespace, [states[g.name] for g in known])
     counts = {group.name: states[group.name].replicas for group in known}
     apply_deployments(
         ctx.client, worker, cluster, known, objects.look(ctx.client, namespace), counts

@@ -15,10 +15,11 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_json
 from actuator.errors import AlreadyExists, ConfigurationError, DecodeError
-from actuator.interface import Client, Resource
+from actuator.interface import Client, resource_of
 from actuator.meta import Base64, KeepsUnknownFields, Raw
 from actuator.v1alpha1 import Worker
-from generic.library.machines import MACHINE_SETS, MACHINES, Machine, MachineSet
+from generic.library.lookup import find_all
+from generic.library.machines import Machine, MachineSet
 from generic.library.worker.group import MachineGroup
 
 _KEPT = ("name", "labels", "annotations")
@@ -90,27 +91,24 @@ def with_state(
     return [g for g in groups if g.name in states and states[g.name].machine_sets]
 
 
-def recreate(client: Client, namespace: str, states: Iterable[DeploymentState]) -> None:
+def recreate(client: Client, namespace: str, states: Sequence[DeploymentState]) -> None:
     """Create the missing machine sets and machines; existing ones stay.
 
     Call it before creating machine deployments: their controller would create new machines.
     """
-    for state in states:
-        for resource, cls, manifests in (
-            (MACHINE_SETS, MachineSet, state.machine_sets),
-            (MACHINES, Machine, state.machines),
-        ):
-            for manifest in manifests:
-                kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
-                _create(client, resource, namespace, {**manifest, **kind})
-
-
-def _create(client: Client, resource: Resource, namespace: str, manifest: Raw) -> None:
-    given = manifest.get("metadata") or {}
-    meta = {key: given[key] for key in _KEPT if given.get(key)}
-    bare = {key: value for key, value in manifest.items() if key != "status"}
-    with suppress(AlreadyExists):
-        client.create(resource, {**bare, "metadata": {**meta, "namespace": namespace}})
+    sets = [manifest for state in states for manifest in state.machine_sets]
+    machines = [manifest for state in states for manifest in state.machines]
+    for cls, manifests in ((MachineSet, sets), (Machine, machines)):
+        resource = resource_of(cls.KIND)
+        kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
+        known = {one["metadata"]["name"] for one in find_all(client, resource, namespace)}
+        for manifest in manifests:
+            given = manifest.get("metadata") or {}
+            meta = {key: given[key] for key in _KEPT if given.get(key)} | {"namespace": namespace}
+            bare = {key: value for key, value in manifest.items() if key != "status"}
+            if meta.get("name") not in known:
+                with suppress(AlreadyExists):
+                    client.create(resource, {**bare, **kind, "metadata": meta})
 
 
 def _decompressed(packed: str) -> bytes:

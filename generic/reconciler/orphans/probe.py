@@ -1,13 +1,14 @@
 """Readiness check: whether Orphans can be written. A manager that cannot is not ready.
 
-It sends a dry-run request to the API server, which tests CRD, Role and admission; the answer is
-cached.
+It creates one by a dry-run request, which tests CRD, Role and admission, and looks for one; the
+answer is cached.
 """
 
 import json
 import threading
+from contextlib import suppress
 
-from actuator.errors import ApiError
+from actuator.errors import ApiError, NotFound
 from actuator.interface import Clock
 from actuator.meta import format_time
 from generic.kube.client import HttpClient, path_of
@@ -66,6 +67,8 @@ class OrphanProbe:
         body = json.dumps(orphan).encode()
         try:
             self._client.send("POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body)
+            with suppress(NotFound):
+                self._client.get(ORPHANS, "probe")
         except ApiError as error:
             return f"cannot write Orphans: {refused(error)}"
         return None

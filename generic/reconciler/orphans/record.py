@@ -75,13 +75,21 @@ def record(
         ),
     )
     sent = encode(orphan)
-    try:
-        stored = client.create(ORPHANS, sent)
-    except AlreadyExists:  # an earlier attempt whose answer was lost, or that ended later
-        # An empty patch reads it: a manager has no permission to get Orphans.
-        stored = client.patch(ORPHANS, orphan.metadata.name, "", {}, subresource="status")
-    _keep_in_message(client, sent, stored)
+    _keep_in_message(client, sent, _stored(client, sent))
     return orphan
+
+
+def _stored(client: Client, sent: Raw) -> Raw:
+    """Return the Orphan in the API server, created only if it is not there. Raises ApiError."""
+    name: str = sent["metadata"]["name"]
+    try:
+        return client.get(ORPHANS, name)
+    except NotFound:
+        pass
+    try:
+        return client.create(ORPHANS, sent)
+    except AlreadyExists:  # by an earlier attempt that ended later
+        return client.get(ORPHANS, name)
 
 
 def _keep_in_message(client: Client, sent: Raw, stored: Raw) -> None:

@@ -7,9 +7,10 @@ finalizer of another controller is still there after the creation and two update
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
+from datetime import UTC, datetime
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -19,30 +20,46 @@ import pytest
 
 from actuator import Actuator
 from actuator.codec import decode
-from actuator.errors import NotFound
-from actuator.interface import Client, Provisioned, Resource, SeedObjects
+from actuator.errors import Forbidden, NotFound
+from actuator.interface import (
+    Client,
+    ExternalResource,
+    Provisioned,
+    Resource,
+    SeedObjects,
+    resource_of,
+)
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry, OperatingSystemConfig, WorkerPool
 from extensions.externaldatabase.connection import ensure_connection
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim
+from extensions.relations.kinds import Team
+from extensions.relations.owned import Teams
 from generic.kube.client import HttpClient, path_of
 from generic.kube.crds import crd
 from generic.library import managedresources, seedobjects
 from generic.library.backupentry import GenericBackupEntry
+from generic.library.lookup import find
 from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.library.manifests import manifest
+from generic.library.manifests import manifest, manifest_of
 from generic.library.secrets import ShootAccess
 from generic.library.worker.group import MachineGroup
 from generic.library.worker.objects import look
 from generic.library.worker.rollout import apply_classes, apply_deployments
+from generic.library.worker.state import DeploymentState, recreate
 from generic.reconciler.behaviours.user_data import WritesUserData
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans.kind import SHOOT_LABEL
 from generic.testing.seed import install, install_crds
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
+ADMISSION = "admissionregistration.k8s.io/v1"
+POLICIES = Resource(ADMISSION, "validatingadmissionpolicies", namespaced=False)
+BINDINGS = Resource(ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
 FOREIGN, GUARD = "example.org/held", "machine.sapcloud.io/machine-controller-manager"
 OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
 GO, EARLIER = "gardener-extension-provider-x", "actuator"
@@ -138,12 +155,24 @@ class Backups(GenericBackupEntry):
 
 
 def backup(client: Client, namespace: str, content: Content) -> None:
-    with suppress(NotFound):
-        client.delete(SECRETS, "given", namespace)
-    client.create(SECRETS, manifest("v1", "Secret", "given", namespace, data=encoded(content)))
-    spec = {"bucketName": "b", "secretRef": {"name": "given", "namespace": namespace}}
+    name = "-".join(["given", *content.values(), *content])
+    there(client, SECRETS, manifest("v1", "Secret", name, namespace, data=encoded(content)))
+    spec = {"bucketName": "b", "secretRef": {"name": name, "namespace": namespace}}
     entry = decode(BackupEntry, {"metadata": {"name": f"{namespace}--uid"}, "spec": spec})
     Backups().reconcile(SimpleNamespace(client=client), entry, None)
+
+
+def owner(client: Client, cls: Any, namespace: str, name: str, spec: Raw) -> Any:
+    """A real one: else the garbage collector deletes the object."""
+    return decode(
+        cls, there(client, resource_of(cls.KIND), manifest_of(cls, name, namespace, spec=spec))
+    )
+
+
+def there(client: Client, resource: Resource, wanted: Raw) -> Raw:
+    meta = wanted["metadata"]
+    found = find(client, resource, meta["name"], meta.get("namespace", ""))
+    return found or client.create(resource, wanted)
 
 
 def user_data(client: Client, namespace: str, content: Content) -> None:
@@ -153,14 +182,14 @@ def user_data(client: Client, namespace: str, content: Content) -> None:
         def reconcile(self, ctx: Any, obj: Any, cluster: Any) -> Provisioned:
             return Provisioned(user_data=json.dumps(content).encode())
 
-    meta = {"name": "whole", "namespace": namespace, "uid": "a-b-c"}
-    config = decode(OperatingSystemConfig, {"metadata": meta})
+    spec = {"type": "x", "purpose": "provision", "units": [], "files": []}
+    config = owner(client, OperatingSystemConfig, namespace, "whole", spec)
     WritesUserData(Data()).reconcile(SimpleNamespace(client=client), config, None)
 
 
 def connection(client: Client, namespace: str, content: Content) -> None:
-    meta = {"name": "whole", "namespace": namespace, "uid": "a-b-c"}
-    obj = decode(ExternalDatabase, {"metadata": meta})
+    spec = {"name": "data", "engine": "postgres"}
+    obj = owner(client, ExternalDatabase, namespace, "whole", spec)
     end = Endpoint(host="h", port=1, user="u", password="p", ca=content.get("a", ""))
     server = SimpleNamespace(endpoint=end, scheme="postgres")
     claim = Claim(database=content.get("b", "none"), login="l", owner="o")
@@ -197,7 +226,7 @@ def generated(dice: Random) -> Content:
 
 @pytest.fixture(scope="session")
 def kinds(admin, environment):
-    install(environment, [ManagedResource])
+    install(environment, [ManagedResource, ExternalDatabase, Team])
     install_crds(admin, [crd(cls) for cls in MACHINE_KINDS])
 
 
@@ -366,3 +395,66 @@ def test_an_object_that_was_deleted_meanwhile_is_not_created_without_its_finaliz
         seed_object(Late(client), namespace, {"a": "z"})
     with pytest.raises(NotFound):
         client.get(MACHINE_CLASSES, "whole", namespace)
+
+
+@pytest.fixture
+def nothing_is_created(client, namespace) -> Iterator[Callable[[], None]]:
+    """Makes a policy refuse every creation in the namespace, as in one that is terminating."""
+    in_it = f"object.metadata.?namespace.orValue('') == '{namespace}'"
+    ours = f"{in_it} || object.metadata.?name.orValue('').startsWith('{namespace}')"
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "failurePolicy": "Ignore",
+        "matchConditions": [{"name": "ours", "expression": ours}],
+        "validations": [{"expression": "false", "reason": "Forbidden", "message": "no creates"}],
+    }
+    bound = {"policyName": namespace, "validationActions": ["Deny"]}
+
+    def refuse() -> None:
+        client.create(POLICIES, {"metadata": {"name": namespace}, "spec": spec})
+        client.create(BINDINGS, {"metadata": {"name": namespace}, "spec": bound})
+        path, query = path_of(CONFIG_MAPS, namespace), {"dryRun": "All"}
+        probe = json.dumps({"metadata": {"generateName": "probe-"}}).encode()
+        with suppress(Forbidden):
+            while True:
+                client.send("POST", path, query=query, body=probe)
+
+    yield refuse
+    for resource in (POLICIES, BINDINGS):
+        with suppress(NotFound):
+            client.delete(resource, namespace)
+
+
+def orphan(client: Client, namespace: str, content: Content) -> None:
+    left_by = OrphanedFrom(
+        api_version="x/v1", kind="X", namespace=namespace, name="x", uid=namespace
+    )
+    what = ExternalResource(type="VPC", id="vpc-1")
+    record(client, left_by, what, OrphanReason.FORCED, "why", datetime.now(UTC))
+
+
+def machines(client: Client, namespace: str, content: Content) -> None:
+    one = {"metadata": {"name": "one"}, "spec": {}}
+    recreate(client, namespace, [DeploymentState(machine_sets=[one], machines=[one])])
+
+
+def team(client: Client, namespace: str, content: Content) -> None:
+    obj = owner(client, Team, "", namespace, {"type": "x", "namespace": namespace})
+    obj.spec = attrs.evolve(obj.spec, settings=content)
+    Teams().reconcile(SimpleNamespace(client=client), obj, None)
+
+
+def test_nothing_is_created_that_exists(client, namespace, nothing_is_created):
+    """Where creations are refused before the API server looks whether the object exists."""
+    deploys = [*(one.deploy for one in HELPERS), orphan, machines, team]
+    for deploy in deploys:
+        deploy(client, namespace, {"a": "x"})
+    nothing_is_created()
+    for deploy in deploys:
+        deploy(client, namespace, {"a": "x"})
+    for deploy in deploys:
+        if deploy not in (managed, backup):  # whose Secret is another one
+            deploy(client, namespace, {"a": "y"})
+    of_test = {"labelSelector": f"{SHOOT_LABEL}={namespace}"}
+    client.send("DELETE", path_of(ORPHANS), query=of_test)

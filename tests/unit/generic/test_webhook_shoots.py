@@ -52,6 +52,9 @@ class Seed:
         assert (resource, selectors) == (MANAGED_RESOURCES, {"label_selector": f"{ORIGIN}=acme"})
         return copy.deepcopy(list(self.managed.values()))
 
+    def get(self, resource: Any, name: str, namespace: str = "") -> Raw:
+        raise NotFound(404, name)
+
     def create(self, resource: Any, obj: Raw) -> Raw:
         assert obj["kind"] == "Secret"
         if obj["metadata"]["namespace"] == self.forbidden:
