@@ -7,12 +7,12 @@ controller sees it, and only a force deletion strips them.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from datetime import timedelta
 
-from actuator.errors import ActuatorError, Conflict, ErrorCode, NotFound, RequeueAfter
+from actuator.errors import ActuatorError, ErrorCode, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
+from generic.kube.deleting import request_deletion
 from generic.kube.writing import write
 from generic.library.lookup import find
 from generic.reconciler.stripping import Held, list_group
@@ -53,9 +53,8 @@ def delete(
     """Request the deletion of the groups' objects, except for the names in `but`. Does not wait."""
     for group in groups:
         for meta in _found(client, group, namespace):
-            if meta["name"] not in but and meta.get("deletionTimestamp") is None:
-                with suppress(NotFound, Conflict):  # deleted, or replaced
-                    client.delete(group.resource, meta["name"], namespace, uid=meta["uid"])
+            if meta["name"] not in but:
+                request_deletion(client, group.resource, meta)
 
 
 def check_deleted(

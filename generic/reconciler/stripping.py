@@ -22,14 +22,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from actuator.errors import ActuatorError, ConfigurationError, Conflict, ErrorCode, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFound
 from actuator.interface import Client, SeedObjects
 from actuator.meta import Raw
+from generic.kube.deleting import request_deletion
 from generic.kube.finalizers import Stale, patch_tested, take_off
-from generic.kube.patches import add, escape, test
 
-CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
-_PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
 _ROUNDS = 5
 OUT_OF_SCOPE = (
     "{} is cluster-scoped, but its seed objects {} are namespaced: "
@@ -105,7 +103,7 @@ def _delete_group(
         if not objects:
             return []
         for obj in objects:
-            _delete(client, group, obj)
+            request_deletion(client, group.resource, obj["metadata"])
             for stripped in _strip(client, group, obj["metadata"]):
                 on_stripped(stripped)
     return [Held.of(group, obj["metadata"]) for obj in list_group(client, namespace, group)]
@@ -118,26 +116,6 @@ def list_group(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
         return client.list(group.resource, where, label_selector=group.label_selector)
     except NotFound:  # this type was never installed here
         return []
-
-
-def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
-    meta = obj["metadata"]
-    if meta.get("deletionTimestamp") is not None:
-        return
-    name, namespace = meta["name"], meta.get("namespace", "")
-    try:
-        if group.resource.group in _PROTECTED_GROUPS:
-            patch_tested(client, group.resource, name, namespace, _confirmation(meta))
-        client.delete(group.resource, name, namespace, uid=meta["uid"])
-    except (Conflict, NotFound, Stale):
-        pass  # deleted, replaced, or processed again in the next round
-
-
-def _confirmation(meta: Raw) -> list[Raw]:
-    """Return the patch that confirms the deletion of this object; other annotations stay."""
-    path, uid = "/metadata/annotations", test("/metadata/uid", meta["uid"])
-    parent = [] if meta.get("annotations") else [test(path, None), add(path, {})]
-    return [uid, *parent, add(f"{path}/{escape(CONFIRM_DELETION)}", "true")]
 
 
 def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:

@@ -16,11 +16,11 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.controller.predicates import OPERATION
 from generic.kube.client import HttpClient, path_of
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.headers import Event, EventType, Header, header
 from generic.kube.informer import Informer
 from generic.kube.store import Store
 from generic.reconciler.orphans import Orphan
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden import Garden, Shoot
 from generic.testing.polling import parallel
 from generic.testing.seed import install_crds

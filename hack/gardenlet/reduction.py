@@ -12,7 +12,7 @@ from attrs import define, field
 
 from actuator.cluster import FORCE_DELETION
 from actuator.meta import Raw
-from generic.reconciler.stripping import CONFIRM_DELETION
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.testing.garden.readiness import not_migrated_because, not_ready_because
 from generic.testing.watching import DELETED
 from hack.gardenlet.protocol import DELETION, FlowProtocol, sorted_flow

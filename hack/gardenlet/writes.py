@@ -10,7 +10,7 @@ from typing import Any
 from actuator.cluster import FORCE_DELETION
 from actuator.meta import Raw
 from generic.controller.predicates import OPERATION, TIMESTAMP
-from generic.reconciler.stripping import CONFIRM_DELETION
+from generic.kube.deleting import CONFIRM_DELETION
 
 _TOLD = frozenset({OPERATION, CONFIRM_DELETION, FORCE_DELETION})
 """The annotations whose values belong to the contract; of others only the name is recorded."""

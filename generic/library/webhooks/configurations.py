@@ -15,10 +15,10 @@ import attrs
 
 from actuator.interface import Resource
 from actuator.meta import Raw
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.manifests import manifest
 from generic.library.webhooks.cel import text
 from generic.library.webhooks.webhook import Webhook
-from generic.reconciler.stripping import CONFIRM_DELETION
 
 GROUP_VERSION = "admissionregistration.k8s.io/v1"
 MUTATING = Resource(GROUP_VERSION, "mutatingwebhookconfigurations", namespaced=False)

@@ -12,6 +12,7 @@ import attrs
 from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from actuator.meta import Raw
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.finalizers import strip
 from generic.library.lookup import find_all
 from generic.library.machines import (
@@ -23,7 +24,6 @@ from generic.library.machines import (
     MCM_FINALIZER,
 )
 from generic.library.managedresources import MANAGED_RESOURCES
-from generic.reconciler.stripping import CONFIRM_DELETION
 
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")

@@ -17,10 +17,10 @@ from actuator.meta import ForceSource, Kind, Raw, format_time, plural_of
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.lookup import find_all
 from generic.library.manifests import manifest, manifest_of
 from generic.library.webhooks.targets import NETWORK_PROVIDER, of_provider, with_extension
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST, UNCONFIRMED
 from generic.testing.garden.readiness import not_ready_because
 

@@ -16,7 +16,7 @@ from actuator.errors import Forbidden, Invalid, NotFound, Unavailable
 from actuator.interface import Client
 from actuator.meta import Raw
 from generic.controller.predicates import OPERATION
-from generic.reconciler.stripping import CONFIRM_DELETION
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.testing.landscape.garden import SHOOTS
 from generic.testing.landscape.offers import NAMESPACE
 from generic.testing.polling import wait_while

@@ -26,8 +26,8 @@ from actuator.meta import (
     value_at,
 )
 from generic.controller.predicates import OPERATION
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.headers import header, request_of
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.tools.explain.facts import Deleting, Explanation, Forcing, Orphaned, Overview
 from generic.tools.explain.standing import (
     codes_of_shoot,

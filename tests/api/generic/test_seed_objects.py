@@ -2,15 +2,20 @@
 
 import pytest
 from builders import cluster, infrastructure
+from contract_objects import manifest
 from harness import EVENTS, INFRASTRUCTURES, Script, eventually
 
 from actuator import Actuator, ActuatorError, Resource, SeedObjects
-from actuator.errors import NotFound
-from actuator.v1alpha1 import BackupBucket, BackupEntry
+from actuator.errors import ApiError, NotFound
+from actuator.interface import resource_of
+from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry
+from generic.kube.deleting import CONFIRM_DELETION
+from generic.library import seedobjects
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.library.machines import MCM_FINALIZER as MCM
 from generic.manager.manager import Manager
-from generic.reconciler.stripping import CONFIRM_DELETION, Stripped, delete_seed_objects
+from generic.reconciler.stripping import Stripped, delete_seed_objects
+from generic.testing.recording import RecordingClient
 from generic.testing.seed import install_crds
 
 GUARD = "kubernetes.io/pv-protection"
@@ -254,3 +259,81 @@ def test_a_confirmation_keeps_other_annotations(admin, seed):
         delete_seed_objects(admin, seed.namespace, [group], lambda _one: None)
     assert seed.get()["metadata"]["annotations"] == {**kept, CONFIRM_DELETION: "true"}
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
+
+
+ADMISSION = "admissionregistration.k8s.io/v1"
+POLICIES = Resource(ADMISSION, "validatingadmissionpolicies", namespaced=False)
+POLICY_BINDINGS = Resource(ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
+CONFIRMED = (
+    "oldObject.metadata.?annotations[?'confirmation.gardener.cloud/deletion'].orValue('') == 'true'"
+)
+
+
+@pytest.fixture
+def protected(admin, namespace):
+    """Denies deletions of extension objects that are not confirmed, as Gardener's webhook does."""
+    rule = {"apiGroups": ["extensions.gardener.cloud"], "apiVersions": ["*"], "resources": ["*"]}
+    ours = f"oldObject.?spec.?type.orValue('') == '{namespace}'"
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "operations": ["DELETE"]}]},
+        "matchConditions": [{"name": "ours", "expression": ours}],
+        "validations": [{"expression": CONFIRMED, "message": "not confirmed"}],
+    }
+    bound = {"policyName": namespace, "validationActions": ["Deny"]}
+    admin.create(POLICIES, {"metadata": {"name": namespace}, "spec": spec})
+    admin.create(POLICY_BINDINGS, {"metadata": {"name": namespace}, "spec": bound})
+    probe = infrastructure(namespace, namespace, "probe")
+
+    def denied():
+        if not exists(admin, INFRASTRUCTURES, "probe", namespace):
+            admin.create(INFRASTRUCTURES, probe)
+        with pytest.raises(ApiError, match="not confirmed"):
+            admin.delete(INFRASTRUCTURES, "probe", namespace)
+        return True
+
+    eventually(lambda: not raises(denied))
+    yield
+    for resource in (POLICIES, POLICY_BINDINGS):
+        admin.delete(resource, namespace)
+
+
+def raises(call):
+    try:
+        return not call()
+    except pytest.fail.Exception:
+        return True
+
+
+def by_the_library(client, namespace, group):
+    seedobjects.delete(client, [group], namespace)
+
+
+def by_a_force_deletion(client, namespace, group):
+    delete_seed_objects(client, namespace, [group], lambda _one: None)
+
+
+@pytest.mark.parametrize("delete", [by_the_library, by_a_force_deletion])
+def test_every_kind_that_gardener_protects_is_deleted(admin, namespace, protected, delete):
+    for cls in KINDS:
+        resource, name = resource_of(cls.KIND), f"{namespace}-0"
+        wanted = manifest(cls, namespace, name)
+        wanted["metadata"]["labels"] = {"of": namespace}
+        admin.create(resource, wanted)
+        group = SeedObjects(
+            resource.api_version,
+            resource.plural,
+            namespaced=resource.namespaced,
+            label_selector=f"of={namespace}",
+        )
+        delete(admin, namespace, group)
+        assert not exists(admin, resource, name, namespace), cls
+
+
+def test_a_deletion_of_etcd_druids_objects_is_confirmed_too():
+    meta = {"name": "main", "namespace": "ns", "uid": "u"}
+    client = RecordingClient(
+        {"apiVersion": "druid.gardener.cloud/v1alpha1", "kind": "Etcd", "metadata": meta}
+    )
+    group = SeedObjects("druid.gardener.cloud/v1alpha1", "etcds")
+    seedobjects.delete(client, [group], "ns")
+    assert [step.split()[0] for step in client.steps] == ["list", "patch", "delete"]

@@ -16,10 +16,10 @@ from serving import NAME, NETWORKS
 from actuator.errors import ApiError, NotFound
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.webhooks import AdmissionRequest, Denied, Webhook, mutates, validates
 from generic.library.webhooks.certificates import Lifetimes
 from generic.manager.webhooks import SECRETS, WebhookService, secret_name
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.envtest.servers import free_port
 
 

@@ -17,8 +17,8 @@ from actuator.errors import (
 )
 from actuator.interface import ExternalResource
 from actuator.meta import LastOperation, format_time
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.plain import json_text
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.tools.cli.screen import Screen
 from generic.tools.cli.shoot_page import shoot_page
 from generic.tools.explain.facts import (
