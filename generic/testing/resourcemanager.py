@@ -29,6 +29,7 @@ from generic.library.managedresources import (
 )
 from generic.testing.garden import resource_of_manifest
 
+_COMPRESSED = ".br"
 _IGNORE = "resources.gardener.cloud/ignore"
 _MANAGER = "gardener-resource-manager"
 
@@ -85,7 +86,12 @@ class ResourceManager:
         secret = self._client.get(SECRETS, ref["name"], mr["metadata"]["namespace"])
         for key, value in sorted((secret.get("data") or {}).items()):
             try:
-                documents = list(yaml.safe_load_all(base64.b64decode(value)))
+                text = base64.b64decode(value)
+                if key.endswith(_COMPRESSED):
+                    import brotli  # an optional extra
+
+                    text = brotli.decompress(text)
+                documents = list(yaml.safe_load_all(text))
             except (yaml.YAMLError, binascii.Error):
                 raise ValueError(f"Secret {ref['name']}: {key} is no YAML") from None
             for document in filter(None, documents):

@@ -1,8 +1,8 @@
 """Deploys a ManagedResource and the Secret with its manifests."""
 
 import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, Unpack
 
 import attrs
 
@@ -13,10 +13,22 @@ from actuator.meta import Base64, ObjectMeta, Raw
 from generic.kube.patches import add, test
 from generic.library.lookup import find
 from generic.library.managedresources import kind, ours
+from generic.library.managedresources.packing import packed
 from generic.library.manifests import manifest, manifest_of
 
 _HASH_DIGITS = 8
 _REFERENCE = "reference.resources.gardener.cloud/"
+
+
+class Fields(TypedDict, total=False):
+    """Further fields of the spec; those of one deployment replace those of the former one."""
+
+    keep_objects: bool
+    delete_persistent_volume_claims: bool
+    force_overwrite_annotations: bool
+    force_overwrite_labels: bool
+    inject_labels: Mapping[str, str]
+    equivalences: Sequence[Sequence[kind.GroupKind]]
 
 
 def deploy_for_seed(
@@ -26,14 +38,15 @@ def deploy_for_seed(
     manifests: Iterable[Raw],
     *,
     origin: str = ours.DEFAULT_ORIGIN,
+    **fields: Unpack[Fields],
 ) -> None:
     """Make the seed's resource manager apply exactly these manifests.
 
-    Raises ActuatorError if a foreign object has the name, RequeueAfter while an older one is being
-    deleted, and ApiError.
+    `fields` are further ones of ManagedResourceSpec; one that is omitted is removed. Raises
+    ActuatorError if a foreign object has the name, RequeueAfter while an older one is being
+    deleted, ConfigurationError if a manifest does not fit into a Secret, and ApiError.
     """
-    spec = kind.ManagedResourceSpec(class_=kind.SEED_CLASS, keep_objects=False)
-    _deploy(client, namespace, name, manifests, spec, origin)
+    _deploy(client, namespace, name, manifests, _spec(fields, kind.SEED_CLASS), origin)
 
 
 def deploy_for_shoot(
@@ -43,19 +56,20 @@ def deploy_for_shoot(
     manifests: Iterable[Raw],
     *,
     origin: str = ours.DEFAULT_ORIGIN,
-    force_overwrite_annotations: bool = False,
+    **fields: Unpack[Fields],
 ) -> None:
     """Make the shoot's resource manager apply exactly these manifests.
 
     The objects carry a label that keeps gardenlet from cleaning them up itself. Raises like
     `deploy_for_seed`.
     """
-    spec = kind.ManagedResourceSpec(
-        inject_labels={kind.NO_CLEANUP: "true"},
-        keep_objects=False,
-        force_overwrite_annotations=force_overwrite_annotations or None,
-    )
-    _deploy(client, namespace, name, manifests, spec, origin)
+    labels = {**fields.get("inject_labels", {}), kind.NO_CLEANUP: "true"}
+    _deploy(client, namespace, name, manifests, _spec({**fields, "inject_labels": labels}), origin)
+
+
+def _spec(fields: Fields, class_: str | None = None) -> kind.ManagedResourceSpec:
+    given: dict[str, Any] = {"keep_objects": False} | {k: v for k, v in fields.items() if v}
+    return kind.ManagedResourceSpec(class_=class_, **given)
 
 
 def update(
@@ -80,8 +94,7 @@ def _deploy(
     if existing is not None:
         _update(client, existing, spec, manifests, origin)
         return
-    secret = _ensure_secret(client, namespace, name, _documents(manifests), origin)
-    spec = attrs.evolve(spec, secret_refs=[kind.SecretName(name=secret)])
+    spec = attrs.evolve(spec, secret_refs=_secrets(client, namespace, name, manifests, origin))
     _create(client, namespace, name, spec, origin)
 
 
@@ -94,23 +107,28 @@ def _update(
 ) -> None:
     meta = existing.metadata
     ours.refuse_foreign(meta, f"ManagedResource {existing.key}", origin, existing)
-    secret = _ensure_secret(client, meta.namespace, meta.name, _documents(manifests), origin)
-    spec = attrs.evolve(spec, secret_refs=[kind.SecretName(name=secret)])
+    references = _secrets(client, meta.namespace, meta.name, manifests, origin)
+    spec = attrs.evolve(spec, secret_refs=references)
     if changes := _changes(existing, spec, origin):
         ours.patch_spec(client, existing, changes)
 
 
-def _documents(manifests: Iterable[Raw]) -> bytes:
-    """Return one YAML stream, the same for the same manifests."""
-    texts = (json.dumps(manifest, sort_keys=True) for manifest in manifests)
-    return "".join(f"---\n{text}\n" for text in texts).encode()
+def _secrets(
+    client: Client, namespace: str, owner: str, manifests: Iterable[Raw], origin: str
+) -> list[kind.SecretName]:
+    """Create the missing Secrets with these manifests; return the names of all."""
+    data = packed(manifests, f"ManagedResource {namespace}/{owner}")
+    names = (_ensure_secret(client, namespace, owner, *one, origin) for one in data)
+    return [kind.SecretName(name=name) for name in names]
 
 
-def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, origin: str) -> str:
+def _ensure_secret(
+    client: Client, namespace: str, owner: str, key: str, data: bytes, origin: str
+) -> str:
     """Create the immutable Secret with this content if it is missing; return its name."""
     name = f"managedresource-{owner}-{_hash(data)}"
     labels = {kind.GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
-    objects = {"objects.yaml": str(Base64.encode_bytes(data))}
+    objects = {key: str(Base64.encode_bytes(data))}
     secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
     existing = find(client, SECRETS, name, namespace)
     if existing is None:

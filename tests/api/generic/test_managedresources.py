@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import attrs
+import brotli
 import pytest
 import yaml
 
@@ -56,8 +57,10 @@ def contents(client, namespace):
     for ref in get(client, namespace)["spec"]["secretRefs"]:
         secret = client.get(SECRETS, ref["name"], namespace)
         assert secret["immutable"]
-        for value in secret["data"].values():
-            found += yaml.safe_load_all(base64.b64decode(value))
+        for key, value in secret["data"].items():
+            text = base64.b64decode(value)
+            text = brotli.decompress(text) if key.endswith(".br") else text
+            found += yaml.load_all(text, Loader=yaml.CSafeLoader)
     return found
 
 
@@ -288,3 +291,50 @@ def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace)
     client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": fake, "data": data})
     with pytest.raises(ActuatorError, match="was modified by another owner"):
         managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+
+
+def name_of(obj):
+    return obj["metadata"]["name"]
+
+
+def test_manifests_above_the_limit_of_a_secret_are_deployed(client, namespace):
+    small = [config_map(f"m{index}", a="x" * 300_000) for index in range(4)]
+    large = config_map("large", a="y" * 1_100_000)
+    for wanted in ([*small, large], [*small, config_map("other")], [*small, large]):
+        managedresources.deploy_for_shoot(client, namespace, NAME, wanted)
+        found = contents(client, namespace)
+        assert sorted(found, key=name_of) == sorted(wanted, key=name_of)
+    meta = get(client, namespace)["metadata"]
+    names = {ref["name"] for ref in get(client, namespace)["spec"]["secretRefs"]}
+    assert len(names) == 3
+    assert set(meta["annotations"].values()) == names
+    managedresources.delete(client, namespace, NAME)
+    assert names.isdisjoint(one["metadata"]["name"] for one in client.list(SECRETS, namespace))
+
+
+FIELDS = {
+    "keep_objects": True,
+    "delete_persistent_volume_claims": True,
+    "force_overwrite_annotations": True,
+    "force_overwrite_labels": True,
+    "inject_labels": {"a": "b"},
+    "equivalences": [[managedresources.GroupKind(group="apps", kind="Deployment")]],
+}
+
+
+@pytest.mark.parametrize("deploy", ["deploy_for_seed", "deploy_for_shoot"])
+def test_further_fields_stay_as_long_as_they_are_passed(client, namespace, deploy):
+    def spec(value, **fields):
+        function = getattr(managedresources, deploy)
+        function(client, namespace, NAME, [config_map(a=value)], **fields)
+        found = get(client, namespace)["spec"]
+        return {key: found[key] for key in found if key != "secretRefs"}
+
+    plain = spec("1")
+    every = spec("1", **FIELDS)
+    assert every["deletePersistentVolumeClaims"] is True
+    assert every["injectLabels"] == {**plain.get("injectLabels", {}), "a": "b"}
+    assert every["equivalences"] == [[{"group": "apps", "kind": "Deployment"}]]
+    assert len(every) == len(FIELDS) + (deploy == "deploy_for_seed")
+    assert spec("2", **FIELDS) == every
+    assert spec("3") == plain
