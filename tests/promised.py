@@ -71,6 +71,7 @@ PROMISED = [
     ("controller_runtime_webhook_requests_total", "counter", {"webhook", "code"}),
     ("actuator_webhook_outcomes_total", "counter", {"webhook", "outcome"}),
     ("actuator_webhook_certificate_expiry_timestamp_seconds", "gauge", set()),
+    ("actuator_webhook_configurations_in_conflict", "gauge", set()),
     ("actuator_build_info", "gauge", {"version", "python_version"}),
 ]
 NAMED = "actuator_terminating_object_deletion_timestamp_seconds"

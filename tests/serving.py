@@ -59,6 +59,11 @@ class Serving:
         eventually(lambda: service.problem() is None)
         return service
 
+    def stop(self, service: WebhookService) -> None:
+        [stop] = [stop for one, stop in self._running if one is service]
+        stop.set()
+        service.stop(1)
+
     def create(self, name: str, **more: Any) -> Raw:
         return self.admin.create(NETWORKS, self._network(name, **more))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from actuator.errors import AlreadyExists, ConfigurationError, Invalid, RequeueAfter
-from actuator.interface import SECRETS, Client, Clock, Permission
+from actuator.interface import SECRETS, Client, Clock, Permission, Resource
 from actuator.meta import Raw
 from generic.controller.httpserver import parse_address
 from generic.controller.metrics import Metrics
@@ -45,6 +45,7 @@ from generic.library.webhooks.configurations import (
     Mode,
     configurations,
 )
+from generic.library.webhooks.publishing import publish
 from generic.library.webhooks.server import WebhookServer, server_context
 from generic.manager.options import Options
 from generic.manager.registry import Registry
@@ -90,7 +91,8 @@ def permissions(registry: Registry) -> list[Permission]:
     for mutating, resource in ((True, MUTATING), (False, VALIDATING)):
         if any(one.target is Target.CLUSTER and one.mutating is mutating for one in webhooks):
             needed.append(resource.permission("create"))
-            needed.append(attrs.evolve(resource.permission("patch"), names=[endpoint.service]))
+        # Also of the other kind: a former extension may have left webhooks there.
+        needed.append(attrs.evolve(resource.permission("get", "patch"), names=[endpoint.service]))
     if registry.shoot_origin:
         needed += shoot.permissions()
     if options.webhook_owner:
@@ -134,6 +136,7 @@ class WebhookService:
         """Whether a shoot may still have other authorities."""
         self._passed_at = self._published_at = clock.monotonic()
         self._error = "no certificate yet"
+        self._conflicts: dict[Resource, str] = {}
 
     @property
     def authorities(self) -> bytes:
@@ -255,8 +258,15 @@ class WebhookService:
     def _publish(self, authorities: bytes) -> None:
         """Write the configurations, also if others changed them since."""
         webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
-        for resource, wanted in configurations(webhooks, self._endpoint, authorities):
-            self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
+        rendered = dict(configurations(webhooks, self._endpoint, authorities))
+        owners, conflicts = self._owners(), {}
+        for resource in (MUTATING, VALIDATING):
+            empty = {"metadata": {"name": self._endpoint.service}, "webhooks": []}
+            wanted = rendered.get(resource, empty)
+            owned = {**wanted, "metadata": {**wanted["metadata"], **owners}}
+            if text := publish(self._client, resource, owned):
+                conflicts[resource] = text
+        self._show(conflicts)
         if self._published != authorities:  # from now on, actuators deploy them to shoots
             self._published, self._published_at = authorities, self._clock.monotonic()
             self._is_late = bool(self._shoot_origin) and self._has_shoots
@@ -264,15 +274,23 @@ class WebhookService:
             manifests = shoot.manifests(self._webhooks, self._endpoint, authorities)
             self._is_late = not shoot.refresh(self._client, manifests, self._shoot_origin)
 
+    def _show(self, conflicts: dict[Resource, str]) -> None:
+        """Log what other clients changed in the configurations, once for each change."""
+        for resource, text in conflicts.items() - self._conflicts.items():
+            fields = {"resource": str(resource), "name": self._endpoint.service, "changed": text}
+            logger.warning("webhook configuration changed by others", extra={"fields": fields})
+        self._conflicts = conflicts
+        self._metrics.conflicts(len(conflicts))
+
     @property
     def _has_shoots(self) -> bool:
         return any(one.target is Target.SHOOT for one in self._webhooks)
 
-    def _owned(self, meta: Raw) -> Raw:
-        """Let the configuration be deleted with the extension's namespace."""
+    def _owners(self) -> Raw:
+        """Return the metadata with which a configuration is deleted with the namespace."""
         name = self._options.webhook_owner
         if not name:
-            return meta
+            return {}
         uid = self._client.get(NAMESPACES, name)["metadata"]["uid"]
         owner = {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": uid}
-        return {**meta, "ownerReferences": [owner]}
+        return {"ownerReferences": [owner]}

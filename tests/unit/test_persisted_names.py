@@ -10,6 +10,7 @@ from actuator.interface import ExternalResource
 from actuator.provider_config import is_accepted
 from actuator.v1alpha1 import KINDS
 from generic.library.flow import FlowStatus
+from generic.library.webhooks.publishing import WRITTEN
 from generic.manager.heartbeat import LEASE_NAME
 from generic.manager.leaderelection import SERVES
 from generic.manager.options import Options
@@ -54,3 +55,7 @@ def test_accepted_configurations_stay():
     message = "The configuration of generation 3 was accepted."
     condition = {"type": "ConfigurationAccepted", "status": "True", "message": message}
     assert is_accepted(3, {"conditions": [condition]})
+
+
+def test_the_annotation_of_webhook_configurations_stays():
+    assert f"{OURS}/webhooks" == WRITTEN

@@ -39,6 +39,11 @@ class WebhookMetrics:
             "Time at which the serving certificate expires; 0 before there is one.",
             registry=registry,
         )
+        self._conflicts = Gauge(
+            "actuator_webhook_configurations_in_conflict",
+            "Number of webhook configurations that another client changed.",
+            registry=registry,
+        )
         for name in names:
             self._seconds.labels(name)
             self._in_flight.labels(name)
@@ -61,3 +66,7 @@ class WebhookMetrics:
     def certificate(self, expires: datetime) -> None:
         """Set the time at which the serving certificate expires."""
         self._expiry.set(expires.timestamp())
+
+    def conflicts(self, number: int) -> None:
+        """Set the number of configurations that another client changed."""
+        self._conflicts.set(number)

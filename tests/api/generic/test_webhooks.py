@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +12,17 @@ from typing import Any
 
 import pytest
 from harness import eventually
-from serving import NAME, NETWORKS
+from serving import NAME, NETWORKS, Serving
 
 from actuator.errors import ApiError, NotFound
+from actuator.interface import Resource
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
+from generic.kube.client import path_of
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.webhooks import AdmissionRequest, Denied, Webhook, mutates, validates
 from generic.library.webhooks.certificates import Lifetimes
+from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
 from generic.manager.webhooks import SECRETS, WebhookService, secret_name
 from generic.testing.envtest.servers import free_port
 
@@ -157,3 +161,112 @@ def test_replicas_share_the_certificates(serving):
     assert first.authorities == second.authorities
     stored = serving.admin.get(SECRETS, secret_name(serving.options()), serving.namespace)
     assert set(stored["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+
+
+def left_by_go(serving: Serving, resource: Resource, kind: str, *names: str) -> None:
+    """The configuration of a former extension, whose server does not answer any more."""
+    rule = {"apiGroups": ["extensions.gardener.cloud"], "apiVersions": ["v1alpha1"]}
+    entry = {
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{**rule, "operations": ["CREATE"], "resources": ["networks"]}],
+        "namespaceSelector": {"matchLabels": {NAME: serving.namespace}},
+        "objectSelector": {"matchLabels": {"only": "some"}} if len(names) == 2 else {},
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    meta = {"name": prefixed(serving.namespace)}
+    obj = {"kind": kind, "metadata": meta, "webhooks": [{**entry, "name": one} for one in names]}
+    path, query = path_of(resource), {"fieldManager": "gardener-extension-provider-x"}
+    body = json.dumps({"apiVersion": resource.api_version, **obj}).encode()
+    serving.admin.send("POST", path, query=query, body=body)
+
+
+def configured(serving: Serving, resource: Resource = MUTATING) -> Raw:
+    return serving.admin.get(resource, prefixed(serving.namespace))
+
+
+def test_entries_of_a_former_extension_refuse_no_request(serving):
+    """Beside ours, in ours, and in the configuration of the other kind."""
+    ours = f"mark.{serving.namespace}.extensions.gardener.cloud"
+    kind = "WebhookConfiguration"
+    left_by_go(serving, MUTATING, f"Mutating{kind}", "left.example.org", ours)
+    left_by_go(serving, VALIDATING, f"Validating{kind}", "left.example.org")
+    serving.start(marking(serving.namespace))
+    [entry] = configured(serving)["webhooks"]
+    assert entry["name"] == ours
+    assert entry["objectSelector"] == {}
+    assert not configured(serving, VALIDATING).get("webhooks")
+    eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
+
+
+def change_entry(serving: Serving, **more: Any) -> None:
+    [entry] = configured(serving)["webhooks"]
+    patch = {"webhooks": [{**entry, **more}]}
+    where = MUTATING, prefixed(serving.namespace)
+    serving.admin.patch(*where, "", patch)
+
+
+def conflicts(serving: Serving) -> str:
+    text = serving.metrics.expose()[0].decode()
+    name = "actuator_webhook_configurations_in_conflict"
+    return next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name} "))
+
+
+SOON = Lifetimes(
+    authority=timedelta(days=1), serving=timedelta(days=1), settle=timedelta(seconds=0.4)
+)
+"""A pass of the service each tenth of a second."""
+
+
+def test_a_selector_that_a_policy_adds_stays_and_is_reported_once(serving, caplog):
+    serving.start(marking(serving.namespace), lifetimes=SOON)
+    added = {"key": "control-plane", "operator": "DoesNotExist"}
+    [entry] = configured(serving)["webhooks"]
+    change_entry(
+        serving, namespaceSelector={**entry["namespaceSelector"], "matchExpressions": [added]}
+    )
+    before = configured(serving)
+    eventually(lambda: conflicts(serving) == "1.0")
+    time.sleep(1)
+    assert configured(serving) == before
+    said = [one.fields for one in caplog.records if "changed by others" in one.getMessage()]
+    [fields] = said
+    assert fields["changed"] == f"webhooks.{entry['name']}.namespaceSelector.matchExpressions"
+    change_entry(serving, namespaceSelector=entry["namespaceSelector"])
+    eventually(lambda: conflicts(serving) == "0.0")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"failurePolicy": "Ignore"},
+        {"timeoutSeconds": 30},
+        {"matchConditions": []},
+        {"namespaceSelector": {}},
+        {"name": "other.example.org"},
+    ],
+)
+def test_a_part_that_we_decide_is_written_again(serving, change):
+    serving.start(marking(serving.namespace), lifetimes=SOON)
+    before = configured(serving)["webhooks"]
+    change_entry(serving, **change)
+    eventually(lambda: configured(serving)["webhooks"] == before)
+
+
+def test_only_the_webhooks_of_this_version_remain(serving):
+    """Of two versions that run one after the other, also if the second one decides less."""
+    first = marking(serving.namespace, object_labels={"only": "some"})
+    kept = first.name
+    one = serving.start(
+        first,
+        validates(
+            Network, name="gone", failure_policy="Fail", namespace_labels={NAME: serving.namespace}
+        )(lambda _request: None),
+    )
+    serving.stop(one)
+    serving.start(marking(serving.namespace))
+    [entry] = configured(serving)["webhooks"]
+    assert entry["name"].startswith(kept)
+    assert entry["objectSelector"] == {}
+    assert not configured(serving, VALIDATING).get("webhooks")

@@ -46,6 +46,7 @@ from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHI
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.library.manifests import manifest, manifest_of
 from generic.library.secrets import ShootAccess
+from generic.library.webhooks.publishing import publish
 from generic.library.worker.group import MachineGroup
 from generic.library.worker.objects import look
 from generic.library.worker.rollout import apply_classes, apply_deployments
@@ -58,6 +59,7 @@ from generic.testing.seed import install, install_crds
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
 ADMISSION = "admissionregistration.k8s.io/v1"
+WEBHOOKS = Resource(ADMISSION, "validatingwebhookconfigurations", namespaced=False)
 POLICIES = Resource(ADMISSION, "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
 FOREIGN, GUARD = "example.org/held", "machine.sapcloud.io/machine-controller-manager"
@@ -196,6 +198,21 @@ def connection(client: Client, namespace: str, content: Content) -> None:
     ensure_connection(SimpleNamespace(client=client), obj, claim, server)
 
 
+def webhooks(client: Client, namespace: str, content: Content) -> None:
+    webhook = {
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [],
+        "namespaceSelector": {"matchLabels": content} if "a" in content else {},
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    entries = [{"name": f"{key}.x.example.org", **webhook} for key in ["always", *content]]
+    kind, meta = "ValidatingWebhookConfiguration", {"name": "whole", "labels": {"a": "b"}}
+    wanted = {"apiVersion": ADMISSION, "kind": kind, "metadata": meta, "webhooks": entries}
+    publish(client, WEBHOOKS, wanted)
+
+
 @attrs.frozen
 class Helper:
     """A function that writes objects, and the objects."""
@@ -214,6 +231,7 @@ HELPERS = [
     Helper(access, ((SECRETS, "shoot-access-whole"),)),
     Helper(backup, ((SECRETS, "etcd-backup"),)),
     Helper(user_data, ((SECRETS, "osc-result-whole"),)),
+    Helper(webhooks, ((WEBHOOKS, "whole"),)),
     Helper(connection, ((SECRETS, "whole-connection"),)),
 ]
 EACH = pytest.mark.parametrize("helper", HELPERS, ids=lambda one: one.deploy.__name__)
@@ -272,12 +290,14 @@ def write_as(
     ):
         meta = obj["metadata"]
         for part in ("annotations", "labels") if resource != MANAGED_RESOURCES else ():
-            if helper.deploy not in (deployment, user_data):
+            if helper.deploy not in (deployment, user_data, webhooks):
                 meta[part] = {**(meta.get(part) or {}), f"{ACCOUNT}/old": "yes"}
         if obj["kind"] == "Secret" and helper.deploy is not access:
             obj["data"] = {**(obj.get("data") or {}), "old": "eA=="}
         if obj["kind"] == "MachineClass":
             obj["credentialsSecretRef"] = {"name": "old", "namespace": namespace}
+        if obj.get("webhooks"):
+            obj["webhooks"].append({**obj["webhooks"][0], "name": "old.x.example.org"})
         path, query = path_of(resource, namespace), {"fieldManager": manager}
         client.send("POST", path, query=query, body=json.dumps(obj).encode())
 

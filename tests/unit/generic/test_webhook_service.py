@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from actuator.v1alpha1 import Network
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
 from generic.kube.clock import WatchedClock, trusted_now
+from generic.kube.patches import tests_hold as holds
 from generic.library.webhooks import Target, mutates
 from generic.library.webhooks.certificates import DEFAULTS, Step, from_secret, take
 from generic.manager.options import Options
@@ -53,13 +55,15 @@ class Store:
         self.objects: dict[tuple[str, str], Raw] = {}
         self.version = 0
         self.is_down = False
-        """Whether configurations cannot be written."""
+        """Whether configurations cannot be read."""
         self.first: Raw | None = None
         """Created by another replica just before the next create."""
 
     def get(self, resource: Any, name: str, namespace: str = "") -> Raw:
         if resource.plural == "namespaces":
             return {"metadata": {"name": name, "uid": f"uid-{name}"}}
+        if self.is_down and resource.plural != "secrets":
+            raise Unavailable(503, "the API server is down")
         try:
             return copy.deepcopy(self.objects[resource.plural, name])
         except KeyError:
@@ -72,22 +76,20 @@ class Store:
             raise AlreadyExists(409, "exists")
         return self._put(resource, obj)
 
-    def apply(self, resource: Any, obj: Raw, **_: Any) -> Raw:
-        if self.is_down:
-            raise Unavailable(503, "the API server is down")
-        return self._put(resource, obj)
-
-    def patch(self, resource: Any, name: str, namespace: str, patch: Any) -> Raw:
+    def patch(self, resource: Any, name: str, namespace: str, patch: Any, **_: Any) -> Raw:
         found = self.get(resource, name)
-        test, change = patch
-        if found["metadata"]["resourceVersion"] != test["value"]:
+        if not holds(patch, found):
             raise Invalid(422, "test failed")
-        return self._put(resource, {**found, "data": change["value"]})
+        for change in patch:
+            *steps, last = change["path"].split("/")[1:]
+            if change["op"] == "add":
+                reduce(dict.__getitem__, steps, found)[last] = change["value"]
+        return self._put(resource, found)
 
     def _put(self, resource: Any, obj: Raw) -> Raw:
         self.version += 1
         stored = copy.deepcopy(obj)
-        stored["metadata"]["resourceVersion"] = str(self.version)
+        stored["metadata"] |= {"resourceVersion": str(self.version), "uid": "u"}
         self.objects[resource.plural, stored["metadata"]["name"]] = stored
         return copy.deepcopy(stored)
 
@@ -415,7 +417,8 @@ def test_its_role_names_each_object_that_it_reads_or_changes(world):
         ("secrets", ("get", "patch"), NAMESPACE, ("gardener-extension-a-webhooks",)),
         ("secrets", ("create",), NAMESPACE, ()),
         ("mutatingwebhookconfigurations", ("create",), "", ()),
-        ("mutatingwebhookconfigurations", ("patch",), "", ("gardener-extension-a",)),
+        ("mutatingwebhookconfigurations", ("get", "patch"), "", ("gardener-extension-a",)),
+        ("validatingwebhookconfigurations", ("get", "patch"), "", ("gardener-extension-a",)),
         ("namespaces", ("get",), "", (NAMESPACE,)),
     }
     assert permissions(world.registry(webhook_config_namespace="")) == []
