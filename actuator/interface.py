@@ -227,9 +227,14 @@ class Client(Protocol):
         """Return one object. Raises NotFound."""
 
     def list(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        metadata_only: bool = False,
     ) -> list[Raw]:
-        """Return all objects, or only those of one namespace."""
+        """Return all objects, or only those of one namespace; on request, their metadata alone."""
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
         """Create the object and return it. Raises AlreadyExists."""

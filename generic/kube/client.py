@@ -155,10 +155,16 @@ class HttpClient:
         return self._object(self.send("GET", path_of(resource, namespace, name)), resource)
 
     def list(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        metadata_only: bool = False,
     ) -> list[Raw]:
         """See Client."""
-        pages = self.pages(resource, namespace, label_selector=label_selector)
+        asked = self.metadata_only() if metadata_only else self
+        pages = asked.pages(resource, namespace, label_selector=label_selector)
         return [item for items, _ in pages for item in items]
 
     def pages(

@@ -119,7 +119,7 @@ class Registry:
         predicates: Sequence[Predicate] = (),
         watches: Sequence[Watch] = (),
         escalations: Sequence[Escalation] = (),
-        guards_secret: bool = False,
+        guards_secret: bool | None = None,
     ) -> None:
         """Add an actuator for the objects of its kind, these types and these namespaces.
 
@@ -130,7 +130,8 @@ class Registry:
         `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
         without limit, unless `escalations` limit it. With `guards_secret`, the Secret of
-        spec.secretRef is kept until the last object that needs it is cleaned up.
+        spec.secretRef is kept until the last object that needs it is cleaned up; set it to False,
+        not None, if a former version of the extension did so: then its guards are removed.
         Raises TypeError, with file and line, for a mistake in the actuator's class, its kind or its
         provider_config (module `mistakes`); ValueError if a Gardener
         kind has no type, a name is taken, another actuator serves the same objects, or the

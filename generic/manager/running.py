@@ -6,7 +6,7 @@ metrics and health → informers → leadership → workers and runnables; the s
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from generic.kube.clock import trusted_now
 from generic.manager.leaderelection import LeaderElector
 from generic.manager.options import Options
 from generic.manager.probes import Probes
-from generic.manager.registry import Registry, served
+from generic.manager.registry import Registry, Runnable, served
 from generic.manager.runnables import Runner
 from generic.manager.wiring import Shared, Wiring
 from generic.reconciler.orphans.probe import OrphanProbe
@@ -56,7 +56,8 @@ class Running:
         client = shared.intercept(connection.gated(self._gate))
         self.wiring = wiring = Wiring(shared, registry, client, self._gate)
         metrics.show_streams(wiring.informers, wiring.unserved)
-        self._runner = Runner(registry.runnables, client, shared.stop)
+        runnables = [*registry.runnables, *_guards(registry, connection.gated(self._gate))]
+        self._runner = Runner(runnables, client, shared.stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
         self.webhooks = _webhooks(registry, connection, clock, metrics)
         self.probes = Probes(
@@ -159,6 +160,14 @@ def _webhooks(
     from generic.manager.webhooks import WebhookService
 
     return WebhookService(registry, connection, clock, metrics)
+
+
+def _guards(registry: Registry, client: HttpClient) -> Iterable[Runnable]:
+    if not registry.registrations:
+        return ()
+    from generic.manager.guards import runnables  # with the first actuator
+
+    return runnables(registry, client)
 
 
 def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:

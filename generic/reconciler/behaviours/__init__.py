@@ -5,7 +5,7 @@ author can forget it and the reconciler knows no kind. Here is the behaviour of 
 `secret_guard`, `creation`, `user_data` next.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, get_type_hints
 
@@ -15,10 +15,10 @@ from actuator import v1alpha1
 from actuator.interface import Actuator, object_class
 from actuator.meta import Object
 from generic.reconciler.behaviours.creation import RemembersCreation
-from generic.reconciler.behaviours.secret_guard import GuardsSecret
+from generic.reconciler.behaviours.secret_guard import GuardsSecret, ReleasesSecrets
 from generic.reconciler.behaviours.user_data import WritesUserData
 
-_BEHAVIOURS: Mapping[str, Callable[[Actuator[Any]], Actuator[Any]]] = {
+_BEHAVIOURS: Mapping[str, Callable[..., Actuator[Any]]] = {
     "BackupBucket": GuardsSecret,
     "BackupEntry": partial(GuardsSecret, needed_to_delete=True),
     "DNSRecord": RemembersCreation,
@@ -27,22 +27,28 @@ _BEHAVIOURS: Mapping[str, Callable[[Actuator[Any]], Actuator[Any]]] = {
 """By the name of the kind's class in `actuator.v1alpha1`, which is imported on use."""
 
 
-def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool = False) -> Actuator[Any]:
+def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool | None = None) -> Actuator[Any]:
     """Return the actuator with its kind's behaviour, and a Secret guard if requested.
 
-    Raises TypeError without a kind, ValueError for a guard if the spec has no secretRef.
+    With False, it has the permission for removing the guards of a former version. Raises TypeError
+    without a kind, ValueError for a guard if the spec has no secretRef.
     """
     cls = object_class(actuator)
-    if guards_secret and "secret_ref" not in _fields_of_spec(cls):
+    if guards_secret and not has_secret(cls):
         raise ValueError(f"{cls.KIND.name} has no spec.secretRef; leave guards_secret out")
     behaviour = _BEHAVIOURS.get(cls.__name__)
     is_ours = behaviour is not None and cls is getattr(v1alpha1, cls.__name__)
     wrapped = behaviour(actuator) if behaviour is not None and is_ours else actuator
-    if guards_secret and not isinstance(wrapped, GuardsSecret):
-        return GuardsSecret(wrapped, shared=True)
-    return wrapped
+    if behaviour is not None and isinstance(wrapped, GuardsSecret):
+        return behaviour(actuator, shared=True) if guards_secret else wrapped
+    if guards_secret is None:
+        return wrapped
+    return GuardsSecret(wrapped, shared=True) if guards_secret else ReleasesSecrets(wrapped)
 
 
-def _fields_of_spec(cls: type[Object]) -> Collection[str]:
+def has_secret(cls: type[Object]) -> bool:
+    """Whether objects of the class have a spec.secretRef."""
     spec = get_type_hints(cls).get("spec")
-    return attrs.fields_dict(spec) if isinstance(spec, type) and attrs.has(spec) else ()
+    if not isinstance(spec, type) or not attrs.has(spec):
+        return False
+    return "secret_ref" in attrs.fields_dict(spec)

@@ -6,30 +6,41 @@ does so (`extensions/pkg/controller/backupbucket` and `backupentry`); any other 
 spec.secretRef may enable it (`Manager.add(..., guards_secret=True)`), so that a namespace can be
 deleted in any order.
 
-There is one finalizer per kind, as in Gardener. A `shared` guard is removed with the last object of
-the kind, of any actuator, that needs the Secret: one list request in each deletion. A guard that is
-not shared is removed with the first object, and the others add it again when they reconcile, as
-Gardener does for its backup kinds.
+There is one finalizer per kind, as in Gardener. A `shared` guard is removed from every Secret that
+no object of the kind, of any actuator, needs any more, when an object is reconciled or released.
+Both look in the namespace of the Secret. They cost one list of the Secrets' metadata, and one of
+the objects if a guarded Secret may be unneeded. A guard that is not shared is removed with the
+first object, and the others add it again when they reconcile, as Gardener does for its backup
+kinds. When a manager starts, it releases all unneeded Secrets (`generic.manager.guards`).
 
 Assumption: objects of a namespaced kind refer to a Secret of their own namespace.
-Caveats: a force deletion releases the Secret first, since it needs no credentials and an
-unresponsive call must not hold the Secret for ever; if its budget ends before the actuator is
-called, the finalizer stays until gardenlet removes it. It also stays on a Secret that an object no
-longer refers to.
+Caveat: a force deletion releases the Secret first, since it needs no credentials and an
+unresponsive call must not hold the Secret without limit; if its budget ends before the actuator is
+called, the finalizer stays until the next of these looks, or until gardenlet removes it.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, NotFound
-from actuator.interface import SECRETS, Actuator, Context, Result, WrappedActuator, resource_of
+from actuator.interface import (
+    SECRETS,
+    Actuator,
+    Client,
+    Context,
+    Result,
+    WrappedActuator,
+    resource_of,
+)
 from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, strip
-from generic.kube.headers import Request, header
+from generic.kube.headers import Header, Request, header
 
+PERMISSION = SECRETS.permission("get", "list", "patch")
+"""The permission for releasing Secrets."""
 _ROUNDS = 5
 T = TypeVar("T")
 
@@ -44,18 +55,26 @@ class GuardsSecret(WrappedActuator):
         self, inner: Actuator[Any], *, shared: bool = False, needed_to_delete: bool = False
     ) -> None:
         super().__init__(inner)
-        self.permissions = (*inner.permissions, SECRETS.permission("get", "patch"))
+        self._shared = shared
+        self.permissions = (
+            *inner.permissions,
+            PERMISSION if shared else SECRETS.permission("get", "patch"),
+        )
         self._needed_to_delete = needed_to_delete
-        self._dependants = _Dependants() if shared else None
+        self._lock = threading.Lock()
+        self._leaving: dict[str, set[str]] = {}
+        """The uids of finished objects whose finalizer may still be on, by namespace."""
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """Guard the Secret first: resources created from now on need it for their deletion."""
         self._guard(ctx, obj)
+        self._release_former(ctx, obj)
         return self.inner.reconcile(ctx, obj, cluster)
 
     def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See reconcile."""
         self._guard(ctx, obj)
+        self._release_former(ctx, obj)
         return self.inner.restore(ctx, obj, cluster)
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
@@ -75,14 +94,14 @@ class GuardsSecret(WrappedActuator):
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """Release the Secret first."""
-        self._let_go(ctx, obj)
+        self._release_all(ctx, obj)
         return self.inner.force_delete(ctx, obj, cluster)
 
     def _release_after(self, ctx: Context, obj: Any, work: Callable[[], T]) -> T:
         """Release the Secret once `work` is done; a result means that it is not (`Invoker`)."""
         result = work()
         if result is None:
-            self._let_go(ctx, obj)
+            self._release_all(ctx, obj)
         return result
 
     def _guard(self, ctx: Context, obj: Any) -> None:
@@ -105,42 +124,74 @@ class GuardsSecret(WrappedActuator):
                 return
         raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")
 
-    def _let_go(self, ctx: Context, obj: Any) -> None:
-        """Release the Secret, read again: other clients write it during a long deletion."""
-        finalizer = self._finalizer(obj)
-        if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
+    def _release_former(self, ctx: Context, obj: Any) -> None:
+        """Release the Secrets of former references."""
+        if self._shared:
+            with self._lock:
+                self._leaving.get(obj.metadata.namespace, set()).discard(obj.metadata.uid)
+            self._release(ctx, obj, but=_secret_of(obj))
+
+    def _release_all(self, ctx: Context, obj: Any) -> None:
+        """Release the Secrets that no other object needs; one that is not shared, at once."""
+        if not self._shared:
+            strip_all(ctx.client, filter(None, [_read(ctx, obj)]), self._finalizer(obj))
             return
-        secret = _read(ctx, obj)
-        if secret is not None:
-            with suppress(NotFound):
-                strip(ctx.client, SECRETS, secret, [finalizer])
+        where, uid = obj.metadata.namespace, obj.metadata.uid
+        with self._lock:  # before the list: later lists must not wait for us
+            self._leaving.setdefault(where, set()).add(uid)
+        if not self._release(ctx, obj):
+            with self._lock:
+                self._leaving.pop(where, None)
+
+    def _release(self, ctx: Context, obj: Any, but: Request | None = None) -> bool:
+        """Release each Secret but one that no object needs; return whether others remain."""
+        where, namespace = obj.metadata.namespace, _secret_of(obj).namespace
+        metas = ctx.client.list(SECRETS, namespace, metadata_only=True) if namespace else []
+        secrets = [one for one in guarded(metas, self._finalizer(obj)) if key(one) != but]
+        if not secrets:
+            return False
+        found = needing(ctx.client.list(resource_of(obj.KIND), where), self._finalizer(obj))
+        with self._lock:
+            leaving = self._leaving.get(where, set())
+            leaving &= {one.uid for _, one in found}
+            needed = {one.secret for _, one in found if one.uid not in leaving}
+        unneeded = [one for one in secrets if key(one) not in needed]
+        strip_all(ctx.client, unneeded, self._finalizer(obj))
+        return bool(needed)
 
     def _finalizer(self, obj: Object) -> str:
         return self.finalizer or obj.KIND.finalizer
 
 
-class _Dependants:
-    """Finds other objects that need a Secret; of concurrent deletions the last one finds none."""
+class ReleasesSecrets(WrappedActuator):
+    """Guards no Secret, but a former version did: a start of the manager removes its guards."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._leaving: dict[Request, set[str]] = {}  # uids: finished, with our finalizer still on
+    def __init__(self, inner: Actuator[Any]) -> None:
+        super().__init__(inner)
+        self.permissions = (*inner.permissions, PERMISSION)
 
-    def any_beside(self, ctx: Context, obj: Object, finalizer: str) -> bool:
-        """Whether another object still needs the Secret that this one no longer needs."""
-        secret, uid = _secret_of(obj), obj.metadata.uid
-        with self._lock:  # before the list: later lists must not wait for us
-            self._leaving.setdefault(secret, set()).add(uid)
-        found = map(header, ctx.client.list(resource_of(obj.KIND), obj.metadata.namespace))
-        needing = {one.uid for one in found if one.secret == secret and finalizer in one.finalizers}
-        with self._lock:
-            leaving = self._leaving.get(secret, set()) & needing
-            others = needing - leaving - {uid}
-            if others:
-                self._leaving[secret] = leaving
-            else:
-                self._leaving.pop(secret, None)
-        return bool(others)
+
+def guarded(secrets: Iterable[Raw], finalizer: str) -> list[Raw]:
+    """Return the Secrets with the finalizer."""
+    return [one for one in secrets if finalizer in (one["metadata"].get("finalizers") or ())]
+
+
+def key(obj: Raw) -> Request:
+    """Return namespace and name of an object."""
+    return Request(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+
+
+def needing(objects: Iterable[Raw], finalizer: str) -> list[tuple[Request, Header]]:
+    """Return the objects that may need a Secret; each has the finalizer before its Secret."""
+    found = ((key(one), header(one)) for one in objects)
+    return [(request, one) for request, one in found if finalizer in one.finalizers]
+
+
+def strip_all(client: Client, secrets: Iterable[Raw], finalizer: str) -> None:
+    """Remove the finalizer from these Secrets; a deleted one counts as success."""
+    for secret in secrets:
+        with suppress(NotFound):
+            strip(client, SECRETS, secret, [finalizer])
 
 
 def _secret_of(obj: Any) -> Request:

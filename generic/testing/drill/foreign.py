@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -83,20 +84,16 @@ class OfDrill(DelegatingClient):
         super().__init__(inner)
         self._names = names
 
-    def list(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
-    ) -> builtins.list[Raw]:
+    def list(self, resource: Resource, namespace: str = "", **selection: Any) -> builtins.list[Raw]:
         """See Client."""
         if namespace or not resource.namespaced:
-            found = self._inner.list(resource, namespace, label_selector=label_selector)
+            found = self._inner.list(resource, namespace, **selection)
             return [one for one in found if self._names.owns(one)]
         mine = self._inner.list(NAMESPACES, label_selector=self._names.selector)
         return [
             obj
             for one in mine
-            for obj in self._inner.list(
-                resource, one["metadata"]["name"], label_selector=label_selector
-            )
+            for obj in self._inner.list(resource, one["metadata"]["name"], **selection)
         ]
 
 

@@ -61,7 +61,7 @@ def serve(environment, admin, namespace, managers):
     """Starts a manager that guards the Secrets of what these actuators serve, under its Role."""
     stack = ExitStack()
 
-    def start(*actuators):
+    def start(*actuators, guards_secret=True):
         options = Options(
             metrics_bind_address="0",
             health_bind_address="0",
@@ -70,7 +70,7 @@ def serve(environment, admin, namespace, managers):
         )
         manager = Manager(options)
         for actuator in actuators:
-            manager.add(actuator, type=namespace, guards_secret=True)
+            manager.add(actuator, type=namespace, guards_secret=guards_secret)
         stack.enter_context(connected(environment, admin, manager, namespace))
         manager.start()
         managers.append(manager)  # the seed waits for it where it has to know a Cluster
@@ -209,6 +209,98 @@ def test_after_a_migration_the_secret_is_free(serve, records):
     records.delete()
 
 
+def point(records, name, secret_name):
+    """Let a DNSRecord refer to another Secret, as gardenlet does."""
+    spec = {"secretRef": {"name": secret_name, "namespace": records.namespace}}
+    asked = {"gardener.cloud/operation": "reconcile"}
+    records.patch({"metadata": {"annotations": asked}, "spec": spec}, name)
+
+
+def test_a_secret_is_free_when_no_object_refers_to_it_any_more(serve, records):
+    """With several objects, of which each changes its reference, to a guarded Secret too."""
+    serve(Script(DNSRecord))
+    records.client.create(SECRETS, secret(records.namespace, "other"))
+    create(records)
+    for number, name in enumerate(RECORDS, 1):
+        point(records, name, "other")
+        wanted = [] if number == len(RECORDS) else [GUARD]
+        eventually(lambda: guards(records, "other") == [GUARD])
+        eventually(lambda wanted=wanted: guards(records) == wanted)
+
+
+def test_a_former_secret_is_free_after_a_deletion_without_its_successor(serve, records):
+    """The new Secret does not exist, so that no reconcile succeeds any more."""
+    serve(Script(DNSRecord))
+    records.create(manifest(DNSRecord, records.namespace, RECORDS[0]))
+    eventually(records.is_ready)
+    point(records, RECORDS[0], "missing")
+    eventually(lambda: "missing not found" in str(records.status().get("lastError")))
+    assert guards(records) == [GUARD]
+    records.delete()
+    eventually(records.is_gone)
+    assert guards(records) == []
+
+
+def left_guarded(records, *names):
+    """Secrets that a former process guarded, and that no object refers to."""
+    for name in names:
+        manifest = secret(records.namespace, name)
+        manifest["metadata"]["finalizers"] = [GUARD, "example.org/other"]
+        records.client.create(SECRETS, manifest)
+
+
+@pytest.mark.parametrize("guards_secret", [True, False])
+def test_a_start_frees_secrets_that_no_object_refers_to(serve, records, guards_secret):
+    left_guarded(records, "left", "another")
+    serve(Script(DNSRecord), guards_secret=guards_secret)
+    for name in ("left", "another"):
+        eventually(lambda name=name: guards(records, name) == ["example.org/other"])
+
+
+def test_a_kind_that_is_guarded_anyway_frees_a_former_secret(serve, seed, namespace):
+    for name in ("cloudprovider", "other"):
+        seed.client.create(SECRETS, secret(namespace, name))
+    bucket, guard = seed.of(BackupBucket, namespace), BackupBucket.KIND.finalizer
+    serve(Script(BackupBucket))
+    wanted = manifest(BackupBucket, namespace, namespace)
+    bucket.create({**wanted, "metadata": {"name": namespace}})
+    eventually(bucket.is_ready)
+    assert guards(seed) == [guard]
+    reference = {"secretRef": {"name": "other", "namespace": namespace}}
+    asked = {"gardener.cloud/operation": "reconcile"}
+    bucket.patch({"metadata": {"annotations": asked}, "spec": reference})
+    eventually(lambda: guards(seed, "other") == [guard])
+    eventually(lambda: guards(seed) == [])
+    bucket.delete()
+    eventually(bucket.is_gone)
+    assert guards(seed, "other") == []
+
+
+def test_a_start_keeps_the_guard_of_objects_that_another_actuator_serves(serve, records):
+    left_guarded(records, "theirs", "left")
+    other = manifest(DNSRecord, records.namespace, "theirs", "theirs")
+    other["spec"]["type"] = "another"
+    other["metadata"]["finalizers"] = [GUARD]
+    records.create(other)
+    serve(Script(DNSRecord), guards_secret=False)
+    eventually(lambda: guards(records, "left") == ["example.org/other"])
+    assert guards(records, "theirs") == [GUARD, "example.org/other"]
+    records.patch({"metadata": {"finalizers": None}}, "theirs")
+    records.client.delete(records.resource, "theirs", records.namespace)
+
+
+def test_a_namespace_ends_after_the_option_was_switched_off(serve, records):
+    """The next version serves the same objects, and releases no Secret when they are deleted."""
+    first = serve(Script(DNSRecord))
+    create(records)
+    assert guards(records) == [GUARD]
+    first.stop()
+    serve(Script(DNSRecord), guards_secret=False)
+    eventually(lambda: guards(records) == [])
+    records.client.delete(NAMESPACES, records.namespace)
+    eventually(lambda: _is_gone(records.client, records.namespace), 2 * PATIENCE)
+
+
 def test_a_missing_secret_is_named(serve, records):
     serve(Script(DNSRecord))
     records.create(manifest(DNSRecord, records.namespace, RECORDS[0], "missing"))
@@ -219,12 +311,14 @@ def test_a_missing_secret_is_named(serve, records):
     eventually(records.is_ready)
 
 
-def test_the_role_allows_it_and_nothing_beyond():
+@pytest.mark.parametrize("guards_secret", [True, False])
+def test_the_role_allows_it_and_nothing_beyond(guards_secret):
     plain, guarded = Manager(), Manager()
     plain.add(Script(), type="t")
-    guarded.add(Script(), type="t", guards_secret=True)
+    guarded.add(Script(), type="t", guards_secret=guards_secret)
     more = [rule for rule in cluster_rules(guarded) if rule not in cluster_rules(plain)]
-    assert more == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}]
+    allowed = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "patch"]}
+    assert more == [allowed]
 
 
 def test_a_kind_without_a_secret_reference_is_refused():

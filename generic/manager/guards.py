@@ -1,0 +1,70 @@
+"""Releases Secrets that a former process, or version, guarded and that no object needs any more.
+
+It runs once, when this process leads, if the permissions of the actuators allow it. An object that
+we serve without a guard needs no guarded Secret: no one would release it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+
+from actuator.errors import NotFound
+from actuator.interface import SECRETS, resource_of
+from actuator.meta import Raw
+from generic.controller.predicates import first_sight
+from generic.kube.client import HttpClient
+from generic.kube.headers import Request
+from generic.manager.registry import Registration, Registry, Runnable
+from generic.reconciler.behaviours import has_secret
+from generic.reconciler.behaviours.secret_guard import (
+    PERMISSION,
+    GuardsSecret,
+    guarded,
+    key,
+    needing,
+    strip_all,
+)
+
+
+def runnables(registry: Registry, client: HttpClient) -> Iterator[Runnable]:
+    """Yield the work of a start, if it is allowed and served objects can refer to a Secret."""
+    given = [p for one in registry.registrations for p in one.actuator.permissions]
+    of_all = [p for p in given if p.resource == SECRETS.plural and not (p.namespace or p.names)]
+    if not set(PERMISSION.verbs) <= {*chain(*(p.verbs for p in of_all))}:
+        return
+    groups: defaultdict[str, list[Registration]] = defaultdict(list)
+    for one in registry.registrations:
+        if has_secret(one.cls):
+            groups[one.kind.finalizer].append(one)
+    if groups:
+        run = partial(_release, groups, registry.options.extension_classes, client)
+        yield Runnable(name="secret-guards", run=lambda _client, _stop: run())
+
+
+def _release(
+    groups: dict[str, list[Registration]], classes: Sequence[str], client: HttpClient
+) -> None:
+    """Release the Secrets that no object needs. Raises ApiError."""
+    found: defaultdict[str, list[Raw]] = defaultdict(list)
+    for page, _ in client.metadata_only().pages(SECRETS):  # before the objects that guard them
+        for finalizer in groups:
+            found[finalizer] += guarded(page, finalizer)
+    for finalizer, secrets in found.items():
+        needed = set(_needed(groups[finalizer], classes, client)) if secrets else set()
+        strip_all(client, [one for one in secrets if key(one) not in needed], finalizer)
+
+
+def _needed(
+    group: Sequence[Registration], classes: Sequence[str], client: HttpClient
+) -> Iterator[Request | None]:
+    unguarded = [
+        one.selection(classes) for one in group if not isinstance(one.actuator, GuardsSecret)
+    ]
+    for kind in {str(resource_of(one.kind)): one.kind for one in group}.values():
+        with suppress(NotFound):  # the kind is not installed
+            for page, _ in client.pages(resource_of(kind)):
+                for request, one in needing(page, kind.finalizer):
+                    if not any(serves(first_sight(request, one)) for serves in unguarded):
+                        yield one.secret
