@@ -21,6 +21,7 @@ from actuator.interface import SECRETS, Client
 from actuator.meta import Condition, Raw
 from generic.kube.clock import SystemClock
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.library.lookup import find
 from generic.library.managedresources import (
     MANAGED_RESOURCES,
     SEED_CLASS,
@@ -121,7 +122,12 @@ class ResourceManager:
 
     def _put(self, mr: Raw, obj: Raw) -> None:
         """Apply the object (server-side apply). Raises ApiError. ShootManager overrides it."""
-        self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
+        resource, meta = resource_of_manifest(obj), obj["metadata"]
+        if (meta.get("annotations") or {}).get(_IGNORE) == "true" and find(
+            self._client, resource, meta["name"], meta.get("namespace", "")
+        ):
+            return  # it is created, and not updated
+        self._client.apply(resource, obj, field_manager=_MANAGER)
 
     def _take(self, mr: Raw, ref: Raw) -> bool:
         """Delete the object; return whether it no longer exists. Raises ApiError."""

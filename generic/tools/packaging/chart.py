@@ -54,6 +54,12 @@ NAMESPACE = "{{ .Release.Namespace }}"
 _TO = "networking.gardener.cloud/to-"
 _TO_SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 _KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
+_SHARED = """  annotations:
+    {{- if and .Values.gardener (eq .Values.crds "auto") }}
+    resources.gardener.cloud/ignore: "true"
+    {{- end }}
+"""
+"""The metadata of a definition that several extensions install."""
 OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=NAMESPACE,
@@ -205,7 +211,9 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
 
     All extensions share the definition of Orphan, and Helm refuses an object that another release
     owns. So a template looks up the owner, depending on the value `crds`. Under Gardener `lookup`
-    returns nothing, and the definition is always part of the ManagedResource.
+    returns nothing, and the ManagedResource of each extension has the definition. An annotation
+    lets gardener-resource-manager create it, and never change it (Gardener documentation,
+    "gardener-resource-manager", "Ignoring Updates"): else each would take it over from the other.
     """
     classes: list[type[Object]] = [Orphan]
     classes += (one.cls for one in manager.registrations)
@@ -216,6 +224,8 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
         name = manifest["metadata"]["name"]
         condition = f'include "actuator.installsDefinition" (dict "root" $ "name" "{name}")'
         content = literal(yaml_text(manifest))
+        if cls is Orphan:
+            content = content.replace("  annotations:\n", _SHARED, 1)
         yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{content}{{{{- end }}}}\n"
 
 

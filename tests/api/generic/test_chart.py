@@ -17,21 +17,25 @@ import yaml
 from builders import infrastructure
 from harness import PATIENCE, eventually, is_allowed
 from landscape import GARDENLET, OPERATOR, arguments_of, rendered
+from shootside import OneShoot
 
 from actuator import Actuator, Resource
 from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Extension, Infrastructure
 from generic.kube.client import path_of
+from generic.library import managedresources
 from generic.library.charts import find_helm
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
+from generic.library.managedresources import ManagedResource
 from generic.library.webhooks.admission import BINDINGS, POLICIES
 from generic.manager import flags
 from generic.manager.manager import Manager
 from generic.manager.webhooks import endpoint_of
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.garden import not_ready_because
-from generic.testing.seed import CRDS
+from generic.testing.resourcemanager import ResourceManager
+from generic.testing.seed import CRDS, install
 from generic.tools.packaging.chart import MALLOC
 from generic.tools.packaging.registration import controller_registration, controller_resources
 
@@ -260,7 +264,9 @@ def test_gardener_gets_the_definitions_of_orphans_and_own_kinds_and_no_job(
     }
     own = f"notes.{namespace}.example.org"
     assert set(found) == {str(ORPHANS), own}
-    assert all(one["metadata"]["annotations"] == KEPT for one in found.values())
+    assert found[own]["metadata"]["annotations"] == KEPT
+    created = {**KEPT, "resources.gardener.cloud/ignore": "true"}
+    assert found[str(ORPHANS)]["metadata"]["annotations"] == created
     assert "Job" not in {one["kind"] for one in objects}
     schema = found[own]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["description"] == "Text with {{ braces }}."
@@ -268,6 +274,41 @@ def test_gardener_gets_the_definitions_of_orphans_and_own_kinds_and_no_job(
     assert text["description"] == "{{ .Values.secret }}"
     for one in objects:
         dry_run_new(admin, one, {"one", "two"})
+
+
+def definition_in(folder, namespace, **values):
+    [found] = [
+        one
+        for one in rendered(folder, namespace, GARDENLET, **values)
+        if one["metadata"]["name"] == str(ORPHANS)
+    ]
+    return found
+
+
+def test_gardener_never_hands_the_definition_of_orphans_from_one_extension_to_another(
+    admin, environment, write, namespace
+):
+    """The first one creates it; then only the one with `crds: always` changes it."""
+    install(environment, [ManagedResource])
+    manager, folder = ResourceManager(OneShoot(admin, namespace)), write() / "mine"
+    group = f"{namespace}.example.org"  # that of this test: others need theirs
+
+    def deploy(name, column, **values):
+        """An extension whose version of the definition has another column."""
+        wanted = definition_in(folder, namespace, **values)
+        wanted["metadata"]["name"], wanted["spec"]["group"] = f"orphans.{group}", group
+        wanted["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = column
+        managedresources.deploy_for_seed(admin, namespace, name, [wanted])
+        for _ in range(2):
+            manager.poll()
+        found = admin.get(CRDS, f"orphans.{group}")["spec"]["versions"][0]
+        return found["additionalPrinterColumns"][0]["name"]
+
+    assert deploy("first", "A") == "A"
+    assert deploy("second", "B") == "A"
+    assert deploy("second", "B", crds="always") == "B"
+    assert deploy("first", "C") == "B"
+    admin.delete(CRDS, f"orphans.{group}")
 
 
 def dry_run_new(admin, obj, missing):
