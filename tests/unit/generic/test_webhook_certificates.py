@@ -145,10 +145,13 @@ def test_a_garbled_secret_is_replaced(case):
 
 YEARS = timedelta(days=36500)
 SERVES, SIGNS = (KeyUsage(*[on in wanted for on in range(9)]) for wanted in ((0, 2), (5, 6)))
-P256, P384 = (ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1()))
-RSA = rsa.generate_private_key(65537, 2048)
+KEYS = {
+    "P-256": ec.generate_private_key(ec.SECP256R1()),
+    "P-384": ec.generate_private_key(ec.SECP384R1()),
+    "RSA": rsa.generate_private_key(65537, 2048),
+}
 OURS = {
-    "key": P256,
+    "key": "P-256",
     "lasts": DAY,
     "usage": SERVES,
     "extended": x509.ExtendedKeyUsage([SERVER_AUTH]),
@@ -157,9 +160,9 @@ OURS = {
 AUTHORITY = {"usage": SIGNS, "extended": None, "basic": x509.BasicConstraints(True, 0)}
 
 
-def pem(key, form=serialization.PrivateFormat.TraditionalOpenSSL) -> bytes:
+def pem(key: str = "P-256", form=serialization.PrivateFormat.TraditionalOpenSSL) -> bytes:
     plain = serialization.NoEncryption()
-    return key.private_bytes(serialization.Encoding.PEM, form, plain)
+    return KEYS[key].private_bytes(serialization.Encoding.PEM, form, plain)
 
 
 def certificate(authority: Certificates, **changes: Any) -> bytes:
@@ -168,7 +171,7 @@ def certificate(authority: Certificates, **changes: Any) -> bytes:
     issuing = x509.load_pem_x509_certificate(authority.trusted[-1])
     names = x509.SubjectAlternativeName([x509.DNSName("a")])
     builder = (
-        x509.CertificateBuilder(issuing.subject, issuing.subject, made["key"].public_key())
+        x509.CertificateBuilder(issuing.subject, issuing.subject, KEYS[made["key"]].public_key())
         .serial_number(1)
         .not_valid_before(START - HOUR)
         .not_valid_after(START + made["lasts"])
@@ -190,9 +193,9 @@ def forged(**parts: bytes) -> dict[str, Any]:
 
 def test_a_certificate_as_ours_is_read():
     for made in (certificate(begun()), certificate(begun(), lasts=10 * DAY)):
-        assert from_secret(forged(crt=made, key=pem(P256))) is not None
+        assert from_secret(forged(crt=made, key=pem())) is not None
     authority = certificate(begun(), **AUTHORITY, lasts=30 * DAY)
-    assert from_secret(forged(ca=authority, ca_key=pem(P256))) is not None
+    assert from_secret(forged(ca=authority, ca_key=pem())) is not None
 
 
 @pytest.mark.parametrize(
@@ -200,8 +203,8 @@ def test_a_certificate_as_ours_is_read():
     [
         {"lasts": YEARS},
         {"lasts": 10 * DAY + HOUR},
-        {"key": P384},
-        {"key": RSA},
+        {"key": "P-384"},
+        {"key": "RSA"},
         {"usage": SIGNS},
         {"usage": None},
         {"extended": x509.ExtendedKeyUsage([CLIENT_AUTH])},
@@ -210,11 +213,11 @@ def test_a_certificate_as_ours_is_read():
         {"basic": x509.BasicConstraints(True, None)},
         AUTHORITY,
     ],
-    ids=str,
+    ids=lambda changes: next(iter(changes)),
 )
 def test_a_serving_certificate_that_we_would_not_issue_is_replaced(changes):
     made = certificate(begun(), **changes)
-    assert from_secret(forged(crt=made, key=pem(changes.get("key", P256)))) is None
+    assert from_secret(forged(crt=made, key=pem(changes.get("key", "P-256")))) is None
 
 
 @pytest.mark.parametrize(
@@ -222,21 +225,21 @@ def test_a_serving_certificate_that_we_would_not_issue_is_replaced(changes):
     [
         {"lasts": YEARS},
         {"lasts": 30 * DAY + HOUR},
-        {"key": P384},
-        {"key": RSA},
+        {"key": "P-384"},
+        {"key": "RSA"},
         {"usage": SERVES},
         {"basic": x509.BasicConstraints(True, 1)},
         {"basic": x509.BasicConstraints(True, None)},
         {"basic": x509.BasicConstraints(False, None)},
         {"basic": None},
     ],
-    ids=str,
+    ids=lambda changes: next(iter(changes)),
 )
 @pytest.mark.parametrize("is_newest", [True, False])
 def test_an_authority_that_we_would_not_make_is_replaced(changes, is_newest):
     made = certificate(begun(), **{**AUTHORITY, **changes})
     ours = begun()
-    secret = forged(ca=made, ca_key=pem(changes.get("key", P256)))
+    secret = forged(ca=made, ca_key=pem(changes.get("key", "P-256")))
     if not is_newest:
         secret = forged(ca=made + ours.bundle, ca_key=ours.key)
     assert from_secret(secret) is None
@@ -248,9 +251,9 @@ def test_an_authority_that_we_would_not_make_is_replaced(changes, is_newest):
         {"ca": begun().bundle * 3},
         {"ca": b"a comment\n" + begun().bundle},
         {"ca": begun().bundle + b"\n" * 2**17},
-        {"crt": certificate(begun()) + b"a comment", "key": pem(P256)},
-        {"crt": certificate(begun()), "key": pem(P256, serialization.PrivateFormat.PKCS8)},
-        {"crt": certificate(begun()), "key": pem(P256) + b"\n"},
+        {"crt": certificate(begun()) + b"a comment", "key": pem()},
+        {"crt": certificate(begun()), "key": pem(form=serialization.PrivateFormat.PKCS8)},
+        {"crt": certificate(begun()), "key": pem() + b"\n"},
     ],
 )
 def test_another_text_than_ours_is_replaced(parts):
@@ -261,8 +264,8 @@ def test_another_text_than_ours_is_replaced(parts):
 def test_an_authority_that_is_not_valid_any_more_is_replaced_at_once(lasts):
     ours = begun()
     expired = certificate(ours, **AUTHORITY, lasts=lasts)
-    authority = attrs.evolve(ours, trusted=[expired], key=pem(P256))
-    made = attrs.evolve(authority, serving=KeyPair(certificate(authority), pem(P256)))
+    authority = attrs.evolve(ours, trusted=[expired], key=pem())
+    made = attrs.evolve(authority, serving=KeyPair(certificate(authority), pem()))
     at = START + 2 * HOUR
     assert plan(made, START, ["a"], at, DEFAULTS) is Step.START
     assert plan(made, START, ["a"], at, DEFAULTS, is_trusted=False) is Step.NOTHING
