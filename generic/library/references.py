@@ -8,15 +8,24 @@ ConfigMaps/Secrets"). Names and annotations are those of Gardener's Go library (
 
 import copy
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Base64, Raw, value_at
-from generic.library.managedresources.kind import GARBAGE_COLLECTABLE
 
-__all__ = ["make_unique", "with_references"]
+__all__ = [
+    "GARBAGE_COLLECTABLE",
+    "PREFIX",
+    "digest",
+    "make_unique",
+    "references_to",
+    "with_references",
+]
 
-_PREFIX = "reference.resources.gardener.cloud/"
+GARBAGE_COLLECTABLE = "resources.gardener.cloud/garbage-collectable-reference"
+"""The label of a ConfigMap or Secret that is deleted once nothing refers to it."""
+PREFIX = "reference.resources.gardener.cloud/"
+"""How the annotations begin."""
 _DIGITS = 8
 
 
@@ -33,10 +42,10 @@ def make_unique(manifest: Raw) -> Raw:
     content = {key: value.encode() for key, value in (manifest.get(text) or {}).items()}
     for key, value in (manifest.get(encoded) or {}).items():
         content[key] = Base64(value).decode_bytes()
-    digest = _hash("".join(hashlib.sha256(content[key]).hexdigest() for key in sorted(content)))
+    hashes = "".join(hashlib.sha256(content[key]).hexdigest() for key in sorted(content))
     unique = copy.deepcopy(manifest)
     unique["immutable"] = True
-    unique["metadata"]["name"] = f"{name.removesuffix('-')}-{digest}"
+    unique["metadata"]["name"] = f"{name.removesuffix('-')}-{digest(hashes.encode())}"
     labels = unique["metadata"].get("labels") or {}
     unique["metadata"]["labels"] = {**labels, GARBAGE_COLLECTABLE: "true"}
     return unique
@@ -52,14 +61,23 @@ def with_references(manifest: Raw) -> Raw:
     parts = [annotated]
     while inner := _template(parts[-1]):
         parts.append(inner)
-    used = _used(parts[-1].get("spec") or {})
-    references = {f"{_PREFIX}{kind}-{_hash(name)}": name for kind, name in used if name}
+    references = references_to(_used(parts[-1].get("spec") or {}))
     for part in parts:
         meta = part["metadata"] = part.get("metadata") or {}
         given = (meta.get("annotations") or {}).items()
-        others = {key: value for key, value in given if not key.startswith(_PREFIX)}
+        others = {key: value for key, value in given if not key.startswith(PREFIX)}
         meta["annotations"] = {**others, **references}
     return annotated
+
+
+def references_to(used: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """Return the annotations for objects: `secret` or `configmap`, and the name if there is one."""
+    return {f"{PREFIX}{kind}-{digest(name.encode())}": name for kind, name in used if name}
+
+
+def digest(data: bytes) -> str:
+    """Return the hash that Gardener puts into names."""
+    return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
 
 def _template(part: Raw) -> Raw | None:
@@ -83,7 +101,3 @@ def _used(spec: Raw) -> Iterator[tuple[str, str | None]]:
             yield "configmap", value_at(one, "configMap", "name")
     for one in (*(spec.get("imagePullSecrets") or ()), *(spec.get("secretRefs") or ())):
         yield "secret", one.get("name")
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

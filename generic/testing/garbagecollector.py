@@ -12,7 +12,7 @@ from actuator.errors import Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from generic.library.lookup import find_all
 from generic.library.managedresources import MANAGED_RESOURCES
-from generic.library.managedresources.kind import GARBAGE_COLLECTABLE
+from generic.library.references import GARBAGE_COLLECTABLE
 
 _PREFIX = "reference.resources.gardener.cloud/"
 _KINDS = {"secret": SECRETS, "configmap": CONFIG_MAPS}

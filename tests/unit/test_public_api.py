@@ -89,7 +89,7 @@ LIBRARY = {
     "wait_until_healthy",
     "foreach": "for_each",
     "manifests": "MAX_LABEL MAX_NAME manifest manifest_of shortened",
-    "references": "make_unique with_references",
+    "references": "GARBAGE_COLLECTABLE PREFIX digest make_unique references_to with_references",
     "secrets": "PERMISSIONS Authority BasicAuth Certificate Config Issued Rotation RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",

@@ -21,7 +21,6 @@ from generic.library.managedresources.deletion import (
 )
 from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot, update
 from generic.library.managedresources.kind import (
-    GARBAGE_COLLECTABLE,
     MANAGED_RESOURCES,
     NO_CLEANUP,
     ORIGIN,
@@ -37,6 +36,7 @@ from generic.library.managedresources.kind import (
     is_healthy,
 )
 from generic.library.managedresources.ours import GO_LIBRARY, PERMISSIONS
+from generic.library.references import GARBAGE_COLLECTABLE
 
 __all__ = [
     "GARBAGE_COLLECTABLE",

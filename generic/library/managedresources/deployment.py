@@ -1,6 +1,5 @@
 """Deploys a ManagedResource and the Secret with its manifests."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
@@ -15,9 +14,7 @@ from generic.library.lookup import find
 from generic.library.managedresources import kind, ours
 from generic.library.managedresources.packing import packed
 from generic.library.manifests import manifest, manifest_of
-
-_HASH_DIGITS = 8
-_REFERENCE = "reference.resources.gardener.cloud/"
+from generic.library.references import GARBAGE_COLLECTABLE, PREFIX, digest, references_to
 
 
 class Fields(TypedDict, total=False):
@@ -126,8 +123,8 @@ def _ensure_secret(
     client: Client, namespace: str, owner: str, key: str, data: bytes, origin: str
 ) -> str:
     """Create the immutable Secret with this content if it is missing; return its name."""
-    name = f"managedresource-{owner}-{_hash(data)}"
-    labels = {kind.GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
+    name = f"managedresource-{owner}-{digest(data)}"
+    labels = {GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
     objects = {key: str(Base64.encode_bytes(data))}
     secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
     existing = find(client, SECRETS, name, namespace)
@@ -146,7 +143,7 @@ def _changes(
 ) -> list[Raw]:
     """Return the patch to the wanted state; one of the Go library gets our label."""
     meta = existing.metadata
-    kept = {key: value for key, value in meta.annotations.items() if not key.startswith(_REFERENCE)}
+    kept = {key: value for key, value in meta.annotations.items() if not key.startswith(PREFIX)}
     changes: list[Raw] = [] if existing.spec == spec else [add("/spec", encode(spec))]
     for path, before, after in (
         ("/metadata/labels", meta.labels, {**meta.labels, kind.ORIGIN: origin}),
@@ -161,11 +158,7 @@ def _references(spec: kind.ManagedResourceSpec) -> dict[str, str]:
 
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
     """
-    return {f"{_REFERENCE}secret-{_hash(r.name.encode())}": r.name for r in spec.secret_refs}
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
+    return references_to(("secret", one.name) for one in spec.secret_refs)
 
 
 def _create(

@@ -13,7 +13,6 @@ SEED_CLASS = "seed"
 
 SHOOT_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 SEED_FINALIZER = f"{SHOOT_FINALIZER}-{SEED_CLASS}"
-GARBAGE_COLLECTABLE = "resources.gardener.cloud/garbage-collectable-reference"
 NO_CLEANUP = "shoot.gardener.cloud/no-cleanup"
 """Label of objects in the shoot that gardenlet's cleanup skips, since their owner removes them."""
 
