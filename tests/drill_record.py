@@ -123,7 +123,7 @@ class DrillRecord:
             "shoot": meta["labels"][SHOOT],
             "created": self._first(versions),
             "failed": self._first(one for one in before if _error(one.obj)),
-            "ready": self._first(one for one in before if _is_ready(one.obj)),
+            "ready": self._first(one for one in before if is_ready(one.obj)),
             "migrated": self._first(one for one in before if _operation(one.obj) == MIGRATED),
             "deleted": self._first(after),
             "stuck": self._first(one for one in held if _error(one.obj)),
@@ -214,7 +214,7 @@ def _operation(obj: Raw) -> tuple[str, str]:
     return operation.get("type", ""), operation.get("state", "")
 
 
-def _is_ready(obj: Raw) -> bool:
+def is_ready(obj: Raw) -> bool:
     meta = obj["metadata"]
     seen = (obj.get("status") or {}).get("observedGeneration") == meta["generation"]
     asked = OPERATION in (meta.get("annotations") or {})

@@ -3,8 +3,10 @@
 import json
 import re
 import sys
+from copy import deepcopy
 
 import pytest
+from migration_record import recording
 
 from generic.testing.drill.breaks import MIGRATION_BREAKS
 from generic.testing.drill.course import run
@@ -17,14 +19,33 @@ BROKEN_PATIENCE = 12.0
 """Seconds for each phase: what is broken never gets through, the others need a few."""
 
 
+LIES = [
+    lambda told: told["moves"][0].update(restored=None),
+    lambda told: told["moves"][0].update(handedOver=0.0),
+    lambda told: told["kills"].pop(),
+    lambda told: told["outsideMoved"].pop(),
+    lambda told: told["outsideAfter"].append(told["outsideBefore"][0]),
+    lambda told: told["arrivals"][0].update(came="another"),
+    lambda told: told["arrivals"].pop(0),
+]
+"""False reports, which the record has to contradict."""
+
+
 @pytest.fixture
-def drill(command, tmp_path):
-    """Holds a drill in this process; what it said, and its report."""
+def drill(command, tmp_path, monkeypatch):
+    """Holds a drill in this process; what it said, and its report, compared with a record."""
 
     def hold(*flags, status=0):
         line = ("drill", "--scenario", "migration", "--output", tmp_path, *flags)
-        done = command(*line, status=status)
-        return done, json.loads((tmp_path / "report.json").read_text())
+        with monkeypatch.context() as patched, recording(patched) as record:
+            done = command(*line, status=status)
+        report = json.loads((tmp_path / "report.json").read_text())
+        assert record.differences(report) == []
+        for lie in LIES:
+            told = deepcopy(report)
+            lie(told["evidence"])
+            assert record.differences(told) != []
+        return done, report
 
     return hold
 
