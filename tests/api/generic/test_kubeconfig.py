@@ -198,7 +198,7 @@ def test_a_broken_kubeconfig_is_one_clear_sentence(name, content, clue, tmp_path
     assert str(path) in message
     assert clue in message
     assert "\n" not in message
-    assert len(message) < 300
+    assert len(message.replace(str(tmp_path), "")) < 200
     assert capfd.readouterr() == ("", "")
     assert caplog.text == ""
 

@@ -129,8 +129,8 @@ LINES = {
     "wrong object": ("run mine:extensoin", r"has no 'extensoin'; did you mean 'extension'\?"),
     "extension instead of rehearsal": ("drill mine:extension", r"expected a rehearsal MODULE:CLA"),
     "program in place of an extension": (
-        "run program:extension",
-        r"importing program ended the process with 2; start a program with python \(prog",
+        "run started:extension",
+        r"importing started ended the process with 2; start a program with python \(prog",
     ),
     "missing kubeconfig": (f"{RUN} --kubeconfig missing", r"missing does not exist; set --kubecon"),
     "broken kubeconfig": (f"{RUN} --kubeconfig broken", r"kubeconfig broken: .*; correct the file"),
@@ -242,7 +242,7 @@ OTHER = {"apiVersion": "other.example.org/v1", "kind": "Other"}
 def here(tmp_path, monkeypatch):
     """The author's directory as the current one; a manager's exit ends no test process."""
     (tmp_path / "broken").write_text("{")
-    (tmp_path / "program.py").write_text("from generic import Manager\nManager.from_args(['-x'])")
+    (tmp_path / "started.py").write_text("from generic import Manager\nManager.from_args(['-x'])")
     (tmp_path / "empty").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os._exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
@@ -273,7 +273,8 @@ def test_a_mistake_on_the_command_line(command, environment, line, words):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = line.replace("TAKEN", port).replace("KUBECONFIG", str(environment.kubeconfig))
-        check(command(*line.split(), status=1).stderr, words)
+        status = 3 if line.startswith("drill") else 1  # a drill's 1 is a broken rule
+        check(command(*line.split(), status=status).stderr, words)
 
 
 @pytest.mark.parametrize(("body", "words"), [*CALLS.values(), *BUGS.values()], ids=[*CALLS, *BUGS])

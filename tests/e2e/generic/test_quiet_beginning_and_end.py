@@ -60,8 +60,8 @@ def is_established(manifest):
 
 
 def may_renew(client):
-    group = "coordination.k8s.io"
-    return is_allowed(client, USER, "patch", "leases", group, namespace="default")
+    lease = {"namespace": "default", "name": "gardener-actuator-leader-election"}
+    return is_allowed(client, USER, "patch", "leases", "coordination.k8s.io", **lease)
 
 
 def logged(caplog, text, level=logging.DEBUG):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import resource
 import socket
 import ssl
@@ -276,9 +277,12 @@ def test_many_indexes_without_end_share_one_budget(near, serve, helm, tls):
 
 
 def _runs(folder: Path, helm: Path) -> bool:
-    """Whether it is the folder of a process of this helm."""
+    """Whether it is the folder of a process of this helm that the test has started."""
     try:
-        return folder.name.isdigit() and (folder / "exe").resolve() == helm.resolve()
+        if not folder.name.isdigit() or (folder / "exe").resolve() != helm.resolve():
+            return False
+        after_name = (folder / "stat").read_text().rpartition(")")[2].split()
+        return int(after_name[1]) == os.getpid()
     except OSError:  # it has ended
         return False
 
