@@ -130,7 +130,7 @@ LINES = {
     "extension instead of rehearsal": ("drill mine:extension", r"expected a rehearsal MODULE:CLA"),
     "program in place of an extension": (
         "run started:extension",
-        r"importing started ended the process with 2; start a program with python \(prog",
+        r"importing started ended the process with 2; start a program with python \(star",
     ),
     "missing kubeconfig": (f"{RUN} --kubeconfig missing", r"missing does not exist; set --kubecon"),
     "broken kubeconfig": (f"{RUN} --kubeconfig broken", r"kubeconfig broken: .*; correct the file"),
