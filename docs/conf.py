@@ -44,6 +44,7 @@ html_title = project
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_extra_path = ["start"]  # the page that leads from / to the start page
+html_use_index = False  # the search finds each name; a table of all is too wide
 html_copy_source = False
 html_show_sphinx = False
 
