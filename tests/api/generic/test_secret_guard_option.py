@@ -228,24 +228,27 @@ def test_a_secret_is_free_when_no_object_refers_to_it_any_more(serve, records):
         eventually(lambda wanted=wanted: guards(records) == wanted)
 
 
-def test_a_former_secret_is_free_after_a_deletion_without_its_successor(serve, records):
-    """The new Secret does not exist, so that no reconcile succeeds any more."""
-    serve(Script(DNSRecord))
-    records.create(manifest(DNSRecord, records.namespace, RECORDS[0]))
-    eventually(records.is_ready)
-    point(records, RECORDS[0], "missing")
-    eventually(lambda: "missing not found" in str(records.status().get("lastError")))
-    records.delete()
-    eventually(records.is_gone)
-    assert guards(records) == []
-
-
 def left_guarded(records, *names):
     """Secrets that a former process guarded, and that no object refers to."""
     for name in names:
         manifest = secret(records.namespace, name)
         manifest["metadata"]["finalizers"] = [GUARD, "example.org/other"]
         records.client.create(SECRETS, manifest)
+
+
+def test_a_former_secret_is_free_after_a_deletion_without_its_successor(serve, records):
+    """The new Secret does not exist, so that no reconcile succeeds any more."""
+    left_guarded(records, "left")
+    serve(Script(DNSRecord))
+    eventually(lambda: guards(records, "left") == ["example.org/other"])  # the start looks no more
+    records.create(manifest(DNSRecord, records.namespace, RECORDS[0]))
+    eventually(records.is_ready)
+    point(records, RECORDS[0], "missing")
+    eventually(lambda: "missing not found" in str(records.status().get("lastError")))
+    assert guards(records) == [GUARD]
+    records.delete()
+    eventually(records.is_gone)
+    assert guards(records) == []
 
 
 @pytest.mark.parametrize("guards_secret", [True, False])
