@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -19,7 +19,6 @@ from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 
 _FINALIZERS = "/metadata/finalizers"
-T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)

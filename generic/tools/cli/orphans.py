@@ -50,13 +50,7 @@ def orphans() -> None:
 
 
 @orphans.command("list")
-@click.option(
-    "--shoot",
-    default="",
-    metavar="NAMESPACE",
-    help="Select one shoot.",
-    shell_complete=complete.targets,
-)
+@_shoot_option
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
 @click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
@@ -87,13 +81,7 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
 @click.argument("extension", metavar="MODULE:OBJECT")
 @_names(metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
-@click.option(
-    "--shoot",
-    default="",
-    metavar="NAMESPACE",
-    help="Select one shoot.",
-    shell_complete=complete.targets,
-)
+@_shoot_option
 @click.option("--gone", type=int, help="Number of missing resources, if none of many exists.")
 @output_option
 @_seed_flags
@@ -253,11 +241,13 @@ def _show(
     facts = [_facts(one, with_problem=bool(more)) for one in found]
     totals = Counter(one.orphan.state.value for one in found)
     data = {"version": _VERSION, "orphans": facts, "totals": totals, **more}
-    table = partial(_table, found, short_names(recorded), wide=output == "wide")
+    table = partial(_table, found, short_names(recorded), totals, wide=output == "wide")
     print_list(output, data, [one.orphan.metadata.name for one in found], table, none)
 
 
-def _table(found: Sequence[Finding], names: Mapping[str, str], *, wide: bool) -> str:
+def _table(
+    found: Sequence[Finding], names: Mapping[str, str], totals: Mapping[str, int], *, wide: bool
+) -> str:
     from generic.tools.cli.screen import columns, since
 
     now = SystemClock().now()
@@ -273,8 +263,7 @@ def _table(found: Sequence[Finding], names: Mapping[str, str], *, wide: bool) ->
         row += [spec.region, f"{spec.object.kind}/{spec.object.name}"] if wide else []
         row += [spec.reason, spec.message] if wide else []
         rows.append([*row, one.problem] if problems else row)
-    states = Counter(one.orphan.state.value for one in found)
-    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
     shoots = len({one.orphan.spec.shoot for one in found})
     total = f"{len(found)} orphans of {shoots} shoots: {counts}"
     return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
