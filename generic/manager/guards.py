@@ -15,14 +15,13 @@ from actuator.interface import SECRETS, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import first_sight
 from generic.kube.client import HttpClient
-from generic.kube.headers import Request
+from generic.kube.headers import Request, request_of
 from generic.manager.registry import Registration, Registry, Runnable
 from generic.reconciler.behaviours import has_secret
 from generic.reconciler.behaviours.secret_guard import (
     PERMISSION,
     GuardsSecret,
     guarded,
-    key,
     needing,
     strip_all,
 )
@@ -53,7 +52,7 @@ def _release(
             found[finalizer] += guarded(page, finalizer)
     for finalizer, secrets in found.items():
         needed = set(_needed(groups[finalizer], classes, client)) if secrets else set()
-        strip_all(client, [one for one in secrets if key(one) not in needed], finalizer)
+        strip_all(client, [one for one in secrets if request_of(one) not in needed], finalizer)
 
 
 def _needed(

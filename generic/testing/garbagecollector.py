@@ -12,9 +12,8 @@ from actuator.errors import Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from generic.library.lookup import find_all
 from generic.library.managedresources import MANAGED_RESOURCES
-from generic.library.references import GARBAGE_COLLECTABLE
+from generic.library.references import GARBAGE_COLLECTABLE, PREFIX
 
-_PREFIX = "reference.resources.gardener.cloud/"
 _KINDS = {"secret": SECRETS, "configmap": CONFIG_MAPS}
 _REFERRERS = (
     *(Resource("apps/v1", name) for name in ("deployments", "statefulsets", "daemonsets")),
@@ -57,6 +56,6 @@ class GarbageCollector:
             for obj in find_all(self._client, referrer):
                 meta = obj["metadata"]
                 for key, name in (meta.get("annotations") or {}).items():
-                    kind = _KINDS.get(key.removeprefix(_PREFIX).partition("-")[0])
-                    if key.startswith(_PREFIX) and kind is not None:
+                    kind = _KINDS.get(key.removeprefix(PREFIX).partition("-")[0])
+                    if key.startswith(PREFIX) and kind is not None:
                         yield kind, name, meta["namespace"]

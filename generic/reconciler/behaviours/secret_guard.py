@@ -37,7 +37,7 @@ from actuator.interface import (
 )
 from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, strip
-from generic.kube.headers import Header, Request, header
+from generic.kube.headers import Header, Request, header, request_of
 
 PERMISSION = SECRETS.permission("get", "list", "patch")
 """The permission for releasing Secrets."""
@@ -147,7 +147,7 @@ class GuardsSecret(WrappedActuator):
         """Release each Secret but one that no object needs; return whether others remain."""
         where, namespace = obj.metadata.namespace, _secret_of(obj).namespace
         metas = ctx.client.list(SECRETS, namespace, metadata_only=True) if namespace else []
-        secrets = [one for one in guarded(metas, self._finalizer(obj)) if key(one) != but]
+        secrets = [one for one in guarded(metas, self._finalizer(obj)) if request_of(one) != but]
         if not secrets:
             return False
         found = needing(ctx.client.list(resource_of(obj.KIND), where), self._finalizer(obj))
@@ -155,7 +155,7 @@ class GuardsSecret(WrappedActuator):
             leaving = self._leaving.get(where, set())
             leaving &= {one.uid for _, one in found}
             needed = {one.secret for _, one in found if one.uid not in leaving}
-        unneeded = [one for one in secrets if key(one) not in needed]
+        unneeded = [one for one in secrets if request_of(one) not in needed]
         strip_all(ctx.client, unneeded, self._finalizer(obj))
         return bool(needed)
 
@@ -176,14 +176,9 @@ def guarded(secrets: Iterable[Raw], finalizer: str) -> list[Raw]:
     return [one for one in secrets if finalizer in (one["metadata"].get("finalizers") or ())]
 
 
-def key(obj: Raw) -> Request:
-    """Return namespace and name of an object."""
-    return Request(obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-
-
 def needing(objects: Iterable[Raw], finalizer: str) -> list[tuple[Request, Header]]:
     """Return the objects that may need a Secret; each has the finalizer before its Secret."""
-    found = ((key(one), header(one)) for one in objects)
+    found = ((request_of(one), header(one)) for one in objects)
     return [(request, one) for request, one in found if finalizer in one.finalizers]
 
 
