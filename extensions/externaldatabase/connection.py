@@ -16,7 +16,7 @@ from actuator.meta import Base64, Raw
 from actuator.ownership import is_owned_by, owner_permission, with_owner
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
-from generic.kube.patches import replace, test
+from generic.kube.patches import replace, test, test_version
 from generic.kube.writing import write
 from generic.library.lookup import find
 from generic.library.manifests import manifest
@@ -57,11 +57,11 @@ def keep_connection(ctx: Context, obj: ExternalDatabase) -> None:
     there = find(ctx.client, SECRETS, secret_name(obj), obj.metadata.namespace)
     if there is None or not is_owned_by(there, obj):
         return
-    uid, owners = there["metadata"]["uid"], there["metadata"]["ownerReferences"]
-    others = [one for one in owners if one["uid"] != obj.metadata.uid]
+    meta = there["metadata"]
+    others = [one for one in meta["ownerReferences"] if one["uid"] != obj.metadata.uid]
     patch = [
-        test("/metadata/uid", uid),
-        test("/metadata/ownerReferences", owners),
+        test("/metadata/uid", meta["uid"]),
+        test_version(there),
         replace("/metadata/ownerReferences", others),
     ]
     ctx.client.patch(SECRETS, secret_name(obj), obj.metadata.namespace, patch)

@@ -63,12 +63,12 @@ def new_authority(
     return KeyPair(_pem(builder.sign(key, hashes.SHA256())), _private_pem(key))
 
 
-def read_authority(authority: KeyPair) -> tuple[x509.Certificate, PrivateKey]:
+def read_pair(pair: KeyPair) -> tuple[x509.Certificate, PrivateKey]:
     """Return its first certificate, and the key. Raises ValueError if they are not a pair."""
-    issuer, key = x509.load_pem_x509_certificate(authority.certificate), read_key(authority.key)
-    if issuer.public_key() != key.public_key():
+    certificate, key = x509.load_pem_x509_certificate(pair.certificate), read_key(pair.key)
+    if certificate.public_key() != key.public_key():
         raise ValueError("the private key does not belong to the certificate")
-    return issuer, key
+    return certificate, key
 
 
 def read_key(pem: bytes) -> PrivateKey:
@@ -105,7 +105,7 @@ def issue(
 
     Raises ValueError if the authority cannot be read.
     """
-    issuer, issuer_key = read_authority(authority)
+    issuer, issuer_key = read_pair(authority)
     key = _new_key()
     lifetime = min(lifetime, issuer.not_valid_after_utc - now)
     subject = _subject(common_name, organizations)
@@ -149,17 +149,9 @@ def is_as_issued(
 
 
 def fits(pair: KeyPair) -> bool:
-    """Whether the key is that of the certificate, as `issue` writes it.
-
-    Raises exceptions of `cryptography` if one of them cannot be read.
-    """
-    key = serialization.load_pem_private_key(pair.key, password=None)
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
-    return (
-        isinstance(key, ec.EllipticCurvePrivateKey)
-        and key.public_key() == certificate.public_key()
-        and _private_pem(key) == pair.key
-    )
+    """Whether `issue` could have written the key of this pair. Raises as `read_pair`."""
+    _, key = read_pair(pair)
+    return isinstance(key, ec.EllipticCurvePrivateKey) and _private_pem(key) == pair.key
 
 
 def general_name(host: str) -> x509.GeneralName:

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import SECRETS, Client, Clock
-from generic.kube.certificates import SKEW, read_authority, x509
+from generic.kube.certificates import SKEW, read_pair, x509
 from generic.kube.clock import eventual_now, trusted_now
 from generic.library.secrets.config import (
     CHECKSUM_DIGITS,
@@ -163,7 +163,7 @@ class SecretsManager:
 
     def _check_authority(self, authority: Kept) -> None:
         try:
-            read_authority(authority.pair)
+            read_pair(authority.pair)
         except ValueError as error:
             raise ConfigurationError(
                 f"Secret {self._namespace}/{authority.secret_name}: cannot sign with ca.crt and "
