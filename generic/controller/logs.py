@@ -102,7 +102,7 @@ def configure(
 class _Handler(logging.Handler):
     """A class of its own, so that `configure` recognizes its handler.
 
-    The stream is the current stderr: progress on a terminal replaces it while it is shown.
+    The stream is the stderr at the time of the line, which a program may replace or close.
     """
 
     def handle(self, record: logging.LogRecord) -> bool:
