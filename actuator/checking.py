@@ -6,16 +6,14 @@ values of any size. Pure.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_network
 from itertools import islice
-from operator import ge, le
-from types import UnionType
 from typing import Any
 
-from actuator.meta import Raw
-from actuator.schema import decodable, json_schema
+from actuator.meta import Raw, value_at
+from actuator.schema import LIST_KEYS, decodable, json_schema
 from actuator.suggestions import closest
 
 MAX_PROBLEMS = 20
@@ -31,24 +29,43 @@ TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
 }
 FORMATS = {
     "cidr": "the first address of a range and its prefix length",
+    "dns-label": "a DNS label of lower-case letters, digits and hyphens",
+    "dns-name": "a DNS name of lower-case labels",
+    "duration": "a duration such as 1h30m",
     "ip": "an address of IPv4 or IPv6",
+    "quantity": "a quantity such as 100m or 2Gi",
+    "url": "a URL with scheme and host, without credentials",
 }
 """The formats that are checked, and what they expect."""
-_NOTATIONS = {"cidr": r"[\w.:]+/(0|[1-9]\d*)", "ip": r"[\w.:]+"}
-CONSTRAINTS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
-    "enum": ("one of {}", str, lambda names, value: value in names),
-    "minimum": ("at least {}", int | float, le),
-    "maximum": ("at most {}", int | float, ge),
-    "minLength": ("characters: at least {}", str, lambda limit, value: len(value) >= limit),
-    "maxLength": ("characters: at most {}", str, lambda limit, value: len(value) <= limit),
-    "minItems": ("entries: at least {}", list, lambda limit, value: len(value) >= limit),
-    "maxItems": ("entries: at most {}", list, lambda limit, value: len(value) <= limit),
-    "minProperties": ("entries: at least {}", dict, lambda limit, value: len(value) >= limit),
-    "maxProperties": ("entries: at most {}", dict, lambda limit, value: len(value) <= limit),
-    "pattern": ("pattern {}", str, lambda regex, text: bool(re.fullmatch(regex, text, re.ASCII))),
-    "format": ("{}", str, lambda name, text: name not in FORMATS or _is_range(text, name)),
+_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_HOST = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])"
+_NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
+PATTERNS = {
+    "dns-label": (_LABEL, 63),
+    "dns-name": (rf"{_LABEL}(\.{_LABEL})*", 253),
+    "duration": (f"0|({_NUMBER}(ns|us|µs|μs|ms|s|m|h))+", 64),
+    "quantity": (f"[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{{1,3}})?", 64),
+    "url": (rf"[a-z][a-z0-9+.-]*://{_HOST}(:[0-9]{{1,5}})?([/?#][!-~]*)?", 2048),
 }
-"""Of each keyword its phrase in messages, the types that it is for, and whether a value fits."""
+"""The formats that are a pattern, with the maximum length of a text."""
+_NOTATIONS = {"cidr": r"[\w.:]+/(0|[1-9]\d*)", "ip": r"[\w.:]+"}
+CONSTRAINTS: dict[str, tuple[str, tuple[type, ...], str]] = {
+    "enum": ("one of {}", (str,), "in"),
+    "minimum": ("at least {}", (int, float), ">="),
+    "maximum": ("at most {}", (int, float), "<="),
+    "minLength": ("characters: at least {}", (str,), ">="),
+    "maxLength": ("characters: at most {}", (str,), "<="),
+    "minItems": ("entries: at least {}", (list,), ">="),
+    "maxItems": ("entries: at most {}", (list,), "<="),
+    "minProperties": ("entries: at least {}", (dict,), ">="),
+    "maxProperties": ("entries: at most {}", (dict,), "<="),
+    "pattern": ("pattern {}", (str,), "matches"),
+    "format": ("{}", (str,), "format"),
+}
+"""Of each keyword its phrase in messages, the types that it is for, and how a value compares.
+
+The size of a text, a list or a map compares with a number.
+"""
 
 
 def check(
@@ -62,9 +79,9 @@ def check(
     return list(islice(problems(_cached(cls, closed), value, field), MAX_PROBLEMS))
 
 
-def described(cls: type, value: object, *, closed: bool) -> str:
-    """Return the problems that `check` finds in one line."""
-    found = check(cls, value, closed=closed)
+def described(cls: type, value: object) -> str:
+    """Return the problems that `check` finds in one line; unknown fields are none."""
+    found = check(cls, value, closed=False)
     return "; ".join(f"{field}: {text}" if field else text for field, text in found)
 
 
@@ -95,21 +112,38 @@ def problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
         got = "null" if value is None else type(value).__name__  # the latter is no JSON
         yield field, f"expected {expected(schema)}, got {named[0] if named else got}"
     elif not all(
-        fits(schema[name], value)
-        for name, (_, types_of_it, fits) in CONSTRAINTS.items()
+        _fits(value, operator, schema[name])
+        for name, (_, types_of_it, operator) in CONSTRAINTS.items()
         if name in schema and isinstance(value, types_of_it)
     ):
         got = "a secret value" if schema.get("format") == "password" else _shown(value)
         got = f"{len(value)} entries" if isinstance(value, list | dict) else got
         yield field, f"expected {expected(schema)}, got {got}"
     elif isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            yield from problems(schema["items"], item, f"{field}[{index}]")
+        for name, item, is_duplicate in _entries(schema, value):
+            if is_duplicate:
+                yield f"{field}[{name}]", "is a duplicate; keep one of them"
+            yield from problems(schema["items"], item, f"{field}[{name}]")
     elif isinstance(value, dict) and "properties" in schema:
         yield from _problems_of_fields(schema, value, field)
     elif isinstance(value, dict) and "additionalProperties" in schema:  # a map
         for name, item in value.items():
             yield from problems(schema["additionalProperties"], item, _join(field, name))
+
+
+def _entries(schema: Raw, value: list[Any]) -> Iterator[tuple[object, Any, bool]]:
+    """Yield the key, or else the index, of each entry, and whether an earlier one has the key."""
+    seen = set()
+    for index, item in enumerate(value):
+        key = key_of(schema, item)
+        yield index if key is None else _named(key), item, key in seen
+        seen |= {key} - {None}
+
+
+def key_of(schema: Raw, item: object) -> str | int | None:
+    """Return the key of an entry of a list with this schema, None without one."""
+    key = value_at(item, *schema[LIST_KEYS]) if LIST_KEYS in schema else None
+    return key if isinstance(key, str | int) else None
 
 
 def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[str, str]]:
@@ -137,6 +171,21 @@ def _is_a(name: str, value: object) -> bool:
     return type(value) in TYPES[name][1] or (name == "string" and isinstance(value, str))
 
 
+def _fits(value: Any, operator: str, limit: Any) -> bool:
+    match operator:
+        case "in":
+            return value in limit
+        case "matches":
+            return re.fullmatch(limit, value, re.ASCII) is not None
+        case "format" if limit in PATTERNS:
+            pattern, longest = PATTERNS[limit]
+            return len(value) <= longest and _fits(value, "matches", pattern)
+        case "format":
+            return limit not in _NOTATIONS or _is_range(value, limit)
+    measured = len(value) if isinstance(value, str | list | dict) else value
+    return bool(measured >= limit if operator == ">=" else measured <= limit)
+
+
 def _is_range(text: str, format: str = "cidr") -> bool:
     """Whether the API server accepts a range or address: no IPv4 in IPv6, no leading zeros."""
     if re.fullmatch(_NOTATIONS[format], text, re.ASCII) is None:
@@ -160,7 +209,7 @@ def expected(schema: Raw) -> str:
 
 def types_of(schema: Raw) -> list[str]:
     """Return the JSON types of the values, more than one for int-or-string, none for any."""
-    return [one["type"] for one in schema.get("anyOf", [schema]) if "type" in one]
+    return [item["type"] for item in schema.get("anyOf", [schema]) if "type" in item]
 
 
 def _remedy(name: str, known: Iterable[str]) -> str:

@@ -173,6 +173,13 @@ class Cluster(Object):
         return not operation or operation.get("type") == "Create"
 
     @property
+    def is_self_hosted(self) -> bool:
+        """Whether a worker pool of the shoot runs its control plane (`controlPlane` is set)."""
+        workers = value_at(self.shoot, "spec", "provider", "workers")
+        pools = workers if isinstance(workers, list) else []
+        return any(value_at(pool, "controlPlane") is not None for pool in pools)
+
+    @property
     def technical_id(self) -> str:
         """The shoot's technical ID, or the Cluster's name, which is equal to it."""
         value = value_at(self.shoot, "status", "technicalID")
@@ -182,7 +189,8 @@ class Cluster(Object):
     def shoot_key(self) -> str:
         """The shoot's `namespace/name` in the garden cluster, or the Cluster's name."""
         meta = _object_at(self.shoot, "metadata")
-        name, namespace = meta.get("name"), meta.get("namespace")
+        name = meta.get("name")
+        namespace = meta.get("namespace")
         return f"{namespace}/{name}" if name and namespace else self.metadata.name
 
     @property

@@ -47,15 +47,6 @@ def decode(cls: type[T], data: object) -> T:
     return structure(cls, data)
 
 
-def decode_strictly(cls: type[T], data: object) -> T:
-    """Like `decode`, but only for data without `actuator.checking` problems. Raises DecodeError."""
-    from actuator.checking import described
-
-    if problems := described(cls, data, closed=True):
-        raise DecodeError(problems)
-    return decode(cls, data)
-
-
 def decode_at(cls: type[T], data: object, where: str) -> T:
     """Like `decode`, but raises ConfigurationError; `where` names the object and the field."""
     try:
@@ -130,7 +121,9 @@ def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
         return False
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks, outside, is_inside = text.translate(_STEPS, _NO_BRACKETS), array("b", [0]), 0
+    marks = text.translate(_STEPS, _NO_BRACKETS)
+    outside = array("b", [0])
+    is_inside = 0
     for start in range(0, len(marks), _BLOCK):  # all parts at once would need 50 bytes for each
         parts = marks[start : start + _BLOCK].split(b'"')
         outside.frombytes(b"".join(parts[is_inside::2]))
@@ -141,7 +134,8 @@ def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
 def _shallow(text: bytes) -> bytes:
     """Return the JSON text with CUT in place of values nested too deep; not recursive."""
     kept: list[bytes] = []
-    depth, start = 0, 0
+    depth = 0
+    start = 0
     for token in _TOKEN.finditer(text):
         if token[1] in (b"{", b"["):
             depth += 1

@@ -28,7 +28,8 @@ def set_condition(
     time = format_time(now)
     if before is None:
         return [*conditions, attrs.evolve(wanted, last_transition_time=time, last_update_time=time)]
-    since, updated = before.last_transition_time, before.last_update_time
+    since = before.last_transition_time
+    updated = before.last_update_time
     dated = attrs.evolve(wanted, last_transition_time=since, last_update_time=updated)
     if dated != before:
         since = since if since and before.status == wanted.status else time

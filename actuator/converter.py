@@ -28,7 +28,7 @@ def structure(cls: type[T], data: object) -> T:
 
         text = str(error) or type(error).__name__
         with suppress(NameError, TypeError, ValueError):  # of a class without a schema
-            text = described(cls, data, closed=False) or text
+            text = described(cls, data) or text
         raise DecodeError(text) from None
 
 
@@ -78,15 +78,15 @@ def _raw(value: object, cls: object) -> object:
 
 
 def _is_int_or_string(cls: object) -> bool:
-    of_both = set(get_args(cls)) - {NoneType} == {int, str}
-    return of_both and get_origin(cls) in (Union, UnionType)
+    of_both = set(get_args(cls)) - {NoneType}
+    return of_both in ({int, str}, {int, float, str}) and get_origin(cls) in (Union, UnionType)
 
 
 def _int_or_string(value: object, cls: object) -> object:
     if isinstance(value, str):
         return str.__str__(value)
-    if type(value) is not int and not (value is None and NoneType in get_args(cls)):
-        raise TypeError(f"expected an integer or a string, got {type(value).__name__}")
+    if type(value) not in get_args(cls) and not (value is None and NoneType in get_args(cls)):
+        raise TypeError(f"expected a number or a string, got {type(value).__name__}")
     return value
 
 

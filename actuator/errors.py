@@ -227,7 +227,8 @@ def api_error(
     `requested` is the object, as in `about`, or its collection; None if unknown. An answer that
     names another object is no NotFound and no AlreadyExists.
     """
-    reason, details = str(status.get("reason") or ""), status.get("details")
+    reason = str(status.get("reason") or "")
+    details = status.get("details")
     causes = details.get("causes") if isinstance(details, Mapping) else None
     about = _named(status)
     cls = _BY_STATUS.get(http_status) or (Unavailable if http_status >= 500 else ApiError)

@@ -4,23 +4,28 @@ An author implements `Actuator`. The framework implements `Context`, `Client` an
 them to the actuator; only their protocols are here, so that the contract imports nothing above it.
 """
 
+import builtins
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar, get_args
+from functools import lru_cache
+from types import NoneType
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, get_args, get_origin, overload
 
 import attrs
+from typing_extensions import TypeVar
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, check_seconds
-from actuator.meta import Kind, Object, Raw
+from actuator.meta import CredentialsReference, Kind, Object, Raw
 from actuator.places import place_of
 from actuator.suggestions import closest
 
 K = TypeVar("K", bound=Object)
 T = TypeVar("T")
+M = TypeVar("M")
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
@@ -55,21 +60,37 @@ class Resource:
         """The API group; "" for core."""
         return self.api_version.rpartition("/")[0]
 
-    def permission(self, *verbs: str, namespace: str = "") -> "Permission":
-        """Return the permission for these verbs, in one namespace or ("") in all."""
-        version, plural = self.api_version, self.plural
-        return Permission(api_version=version, resource=plural, verbs=verbs, namespace=namespace)
+    def permission(
+        self,
+        *verbs: str,
+        namespace: str = "",
+        names: Iterable[str] = (),
+        subresource: str = "",
+    ) -> "Permission":
+        """Return the permission for these verbs; see the fields of Permission."""
+        part = f"{self.plural}/{subresource}" if subresource else self.plural
+        resource = attrs.evolve(self, plural=part)
+        return Permission(resource, verbs, namespace=namespace, names=names)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-SECRETS, CONFIG_MAPS = Resource("v1", "secrets"), Resource("v1", "configmaps")
+SECRETS = Resource("v1", "secrets")
+CONFIG_MAPS = Resource("v1", "configmaps")
 
 
 def resource_of(kind: Kind) -> Resource:
     """Return the location of objects of `kind`."""
     return Resource(kind.api_version, kind.plural, kind.namespaced)
+
+
+def _resource(given: Resource | type[Object]) -> Resource:
+    if isinstance(given, type) and issubclass(given, Object):
+        return resource_of(given.KIND)
+    if not isinstance(given, Resource):
+        raise TypeError(f'expected a Resource, got {given!r}; write Resource("v1", "secrets")')
+    return given
 
 
 @attrs.frozen
@@ -78,29 +99,22 @@ class SeedObjects:
 
     Only the finalizers in `finalizers` are removed. Cluster-scoped objects, core kinds and
     ManagedResources require a `label_selector`; without one, objects of others would be deleted.
+    The class of an own kind is accepted as `resource`, too.
     """
 
-    api_version: str = attrs.field(validator=_check_version)
-    plural: str = attrs.field(validator=_check_plural)
+    resource: Resource = attrs.field(converter=_resource)
     finalizers: Sequence[str] = attrs.field(default=(), converter=_texts)
     label_selector: str = attrs.field(default="", kw_only=True)
-    namespaced: bool = attrs.field(default=True, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         """Raise ValueError if a required selector is missing."""
-        shared = (
-            not self.namespaced or "/" not in self.api_version or self.plural == "managedresources"
-        )
-        if shared and not self.label_selector:
+        resource = self.resource
+        own = resource.namespaced and resource.group and resource.plural != "managedresources"
+        if not (own or self.label_selector):
             raise ValueError(
-                f"SeedObjects({self.api_version!r}, {self.plural!r}): objects of this kind are "
-                "shared with other controllers; set label_selector to delete only yours"
+                f"SeedObjects({resource.api_version!r}, {resource.plural!r}): objects of this kind "
+                "are shared with other controllers; set label_selector to delete only yours"
             )
-
-    @property
-    def resource(self) -> Resource:
-        """The location of these objects."""
-        return Resource(self.api_version, self.plural, self.namespaced)
 
 
 @attrs.frozen(kw_only=True)
@@ -122,22 +136,19 @@ class ExternalResource:
         return f"{self.type} {self.id or tags or 'with unknown id'}{where}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Permission:
     """API access that an actuator needs beyond its own kind; becomes a rule of its ClusterRole."""
 
-    api_version: str = attrs.field(validator=_check_version)
-    resource: str = attrs.field(validator=_check_plural)
+    resource: Resource = attrs.field(converter=_resource)
     verbs: Sequence[str] = attrs.field(converter=_texts)
-    namespace: str = ""
+    namespace: str = attrs.field(default="", kw_only=True)
     """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
-    names: Sequence[str] = attrs.field(default=(), converter=_texts)
+    names: Sequence[str] = attrs.field(default=(), converter=_texts, kw_only=True)
     """Limits the access to objects with these names; empty means all."""
 
 
-SHOOT_ACCESS = Permission(
-    api_version="v1", resource="secrets", verbs=["get"], names=["gardener-internal", "gardener"]
-)
+SHOOT_ACCESS = SECRETS.permission("get", names=["gardener-internal", "gardener"])
 """The permission for `Context.shoot`: kubeconfigs of shoots are in these Secrets of the seed."""
 
 
@@ -192,6 +203,11 @@ class ProviderConfig:
     kind: str
     """The name of this configuration."""
 
+    versions: ClassVar[Mapping[Any, Callable[[Any], Any]]] = {}
+    """The older classes that are accepted as well, each with a function that converts an object of
+    it to one of this class. An older class may have older versions in turn; subclasses have none
+    of these."""
+
     def problems(self) -> Iterable[FieldProblem]:
         """Return the problems that types and `Schema` cannot express, with fields of this class.
 
@@ -210,6 +226,10 @@ def invalid(obj: Object, problems: Sequence[FieldProblem]) -> ActuatorError:
     return ConfigurationError(message)
 
 
+C = TypeVar("C", bound=ProviderConfig | Raw | None, default=Any)
+C_co = TypeVar("C_co", covariant=True, default=object)
+
+
 class Clock(Protocol):
     """Two clocks: one for timestamps, one for durations."""
 
@@ -221,11 +241,20 @@ class Clock(Protocol):
 
 
 class Client(Protocol):
-    """Access to objects as JSON. Every call has a timeout, none retries, all raise ApiError."""
+    """Access to objects as JSON. Every call has a timeout, none retries, all raise ApiError.
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
-        """Return one object. Raises NotFound."""
+    `get` and `list` take a Resource, or a class of objects: a model of the package `kubernetes`,
+    such as V1Secret, or the class of an own kind. They then return its instances.
+    """
 
+    @overload
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw: ...
+    @overload
+    def get(self, resource: type[M], name: str, namespace: str = "") -> M: ...
+    def get(self, resource: Resource | type[M], name: str, namespace: str = "") -> Raw | M:
+        """Return one object. Raises NotFound, and DecodeError if it does not fit the class."""
+
+    @overload
     def list(
         self,
         resource: Resource,
@@ -233,7 +262,19 @@ class Client(Protocol):
         *,
         label_selector: str = "",
         metadata_only: bool = False,
-    ) -> list[Raw]:
+    ) -> builtins.list[Raw]: ...
+    @overload
+    def list(
+        self, resource: type[M], namespace: str = "", *, label_selector: str = ""
+    ) -> builtins.list[M]: ...
+    def list(
+        self,
+        resource: Resource | type[M],
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        metadata_only: bool = False,
+    ) -> builtins.list[Raw] | builtins.list[M]:
         """Return all objects, or only those of one namespace; on request, their metadata alone."""
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
@@ -271,13 +312,28 @@ class Client(Protocol):
         """
 
 
-class Context(Protocol):
-    """The capabilities of one actuator call. Once the call is abandoned, every use raises."""
+class Context(Protocol[C_co]):
+    """The capabilities of one actuator call. Once the call is abandoned, every use raises.
+
+    `Context[FilterConfig]` has the configuration of an `Actuator[Extension, FilterConfig]`; helpers
+    that do not read it take a `Context`.
+    """
 
     client: Client
     clock: Clock
     deadline: float
     """The deadline of this call, in seconds of `clock.monotonic()`."""
+
+    @property
+    def config(self) -> C_co:
+        """The configuration in spec.providerConfig, decoded at first use; omitted, its defaults.
+
+        Before reconcile and restore, the framework has checked it. In another operation, the first
+        use raises ConfigurationError, with all problems, if it is invalid.
+        """
+
+    def pool_config(self, index: int) -> C_co:
+        """Return the configuration of the pool of a Worker with this index, like `config`."""
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
@@ -323,6 +379,22 @@ class Context(Protocol):
         read for it; a restart loses it. Raises NotFound if there is none, and ApiError.
         """
 
+    @overload
+    def credentials(self, ref: CredentialsReference, key: str, /) -> str: ...
+    @overload
+    def credentials(
+        self, ref: CredentialsReference, key: str, second: str, /, *more: str
+    ) -> tuple[str, ...]: ...
+    def credentials(
+        self, ref: CredentialsReference, key: str, /, *more: str
+    ) -> str | tuple[str, ...]:
+        """Return the text of one data key in a Secret, or the texts of several, like `secret`.
+
+        Raises ConfigurationError, which names the Secret and the key and contains no text, if one
+        of them is missing, empty or no text, and ApiError. Do not write the texts to a status, a
+        log or a message.
+        """
+
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """Delete these objects in the object's namespace and remove the declared finalizers.
 
@@ -330,8 +402,12 @@ class Context(Protocol):
         """
 
 
-class Actuator(ABC, Generic[K]):
-    """The operations of one kind of extension, for objects of class K.
+class Actuator(ABC, Generic[K, C]):
+    """The operations of one kind of extension, for objects of class K configured by class C.
+
+    C is the class of the configuration in spec.providerConfig (for a Worker: of its pools), which
+    `Context.config` returns; `actuator docs` and `actuator validate` know it. Without C, or with
+    None, an object with a configuration is refused; with `Raw`, it is read as it is.
 
     All operations are plain, blocking calls. The framework may repeat each after any crash, so they
     must be idempotent. Return when done; otherwise raise ActuatorError (with codes), RequeueAfter,
@@ -348,12 +424,11 @@ class Actuator(ABC, Generic[K]):
     watches: Sequence[Any] = ()
     """Additional triggers: `generic.watches(...)`, `generic.owns(...)`."""
 
+    leaves_nothing: bool = False
+    """Declares that nothing exists outside the seed; then do not override external_resources."""
+
     finalizer: str = ""
     """Replaces the kind's finalizer; each Extension type has "extensions.gardener.cloud/NAME"."""
-
-    provider_config: type[ProviderConfig] | None = None
-    """The configuration in spec.providerConfig (for a Worker: of its pools). `validate` checks it,
-    `actuator docs` and `actuator validate` know it. Read it with `provider_config.read_config`."""
 
     of: type[K] | None = None
     """K, for classes that cannot be declared as Actuator[K]: wrappers of any actuator."""
@@ -361,40 +436,39 @@ class Actuator(ABC, Generic[K]):
     def __new__(cls, *_args: Any, **_named: Any) -> Self:
         """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
         for name in sorted(cls.__abstractmethods__):
-            found = closest(name, set(dir(cls)) - set(dir(Actuator)))
+            known = {*dir(Actuator), *cls.__abstractmethods__}
+            found = closest(name, set(dir(cls)) - known)
             remedy = f"rename {found} to {name}" if found else f"define {name}"
             place = place_of(getattr(cls, found or "", cls), cls)
             raise TypeError(f"{cls.__name__} has no method {name}; {remedy}{place}")
         return super().__new__(cls)
 
-    def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
-        """Return the problems of `obj`, by default those of its `provider_config`.
+    def validate(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
+        """Return the problems of `obj` besides those of its configuration; none by default.
 
-        Called before reconcile and restore; a problem stops both. The status then reports
-        ERR_CONFIGURATION_PROBLEM, unless a problem is internal (Gardener documentation,
-        "Infrastructure", ConfigValidator).
+        Called before reconcile and restore, with a valid configuration; a problem stops both. The
+        status then reports ERR_CONFIGURATION_PROBLEM, unless a problem is internal (Gardener
+        documentation, "Infrastructure", ConfigValidator).
         """
-        from actuator.provider_config import config_problems
-
-        return () if self.provider_config is None else config_problems(self.provider_config, obj)
+        return ()
 
     @abstractmethod
-    def reconcile(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
+    def reconcile(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> Result | None:
         """Create or update the resources that `obj.spec` requests; report them in `obj.status`."""
 
     @abstractmethod
-    def delete(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
+    def delete(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> None:
         """Delete every resource that reconcile created; an already deleted one is success."""
 
-    def restore(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
+    def restore(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> Result | None:
         """Reconcile on the destination seed, starting from `obj.status.state`."""
         return self.reconcile(ctx, obj, cluster)
 
-    def migrate(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
+    def migrate(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> None:
         """Stop this seed from managing the resources; keep the resources themselves."""
         return None
 
-    def force_delete(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
+    def force_delete(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> None:
         """Remove everything of the extension from the seed; external resources may remain.
 
         Must not need a working cloud, nor the shoot's API server (Gardener documentation, "Force
@@ -403,7 +477,12 @@ class Actuator(ABC, Generic[K]):
         ctx.delete_seed_objects(self.seed_objects)
 
     def external_resources(self, obj: K, /) -> Iterable[ExternalResource]:
-        """Return the resources that may exist outside the seed, from `obj` alone, without I/O."""
+        """Return the resources that may exist outside the seed, from `obj` alone, without I/O.
+
+        By default, one of type "unknown" if the status has data of the provider.
+        """
+        if self.leaves_nothing:
+            return
         status: Any = getattr(obj, "status", None)
         if getattr(status, "provider_status", None) or getattr(status, "state", None):
             yield ExternalResource(type="unknown")
@@ -432,40 +511,39 @@ class WrappedActuator(Actuator[Any]):
         self.permissions = inner.permissions
         self.watches = inner.watches
         self.finalizer = inner.finalizer
-        self.provider_config = inner.provider_config
 
     def _around(
         self,
         operation: str,
-        work: Callable[[Context, Any, Cluster], T],
-        ctx: Context,
+        work: Callable[[Context[Any], Any, Cluster], T],
+        ctx: Context[Any],
         obj: Any,
         cluster: Cluster,
     ) -> T:
         """Run the `work` of an operation, which is the inner actuator's method of that name."""
         return work(ctx, obj, cluster)
 
-    def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
+    def validate(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
         """See Actuator."""
         return self.inner.validate(ctx, obj, cluster)
 
-    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+    def reconcile(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
         return self._around("reconcile", self.inner.reconcile, ctx, obj, cluster)
 
-    def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+    def delete(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
         return self._around("delete", self.inner.delete, ctx, obj, cluster)
 
-    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+    def restore(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
         return self._around("restore", self.inner.restore, ctx, obj, cluster)
 
-    def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+    def migrate(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
         return self._around("migrate", self.inner.migrate, ctx, obj, cluster)
 
-    def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+    def force_delete(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
         return self._around("force_delete", self.inner.force_delete, ctx, obj, cluster)
 
@@ -490,15 +568,40 @@ def object_class(actuator: Actuator[Any]) -> type[Object]:
     if actuator.of is not None:
         declared: type[Object] = actuator.of
         return declared
-    for cls in type(actuator).__mro__:
-        for base in getattr(cls, "__orig_bases__", ()):
-            for argument in get_args(base):
-                if isinstance(argument, type) and issubclass(argument, Object):
-                    return argument
+    found = _arguments(type(actuator)).get(K)
+    if isinstance(found, type) and issubclass(found, Object):
+        return found
     raise TypeError(
         f"{type(actuator).__name__} does not declare its kind; "
         "derive it from Actuator[KIND], for example Actuator[Infrastructure]"
     )
+
+
+def config_class(actuator: Actuator[Any]) -> Any:
+    """Return the C of an Actuator[K, C]: a class of configurations, Raw, or None."""
+    found = _arguments(type(innermost(actuator))).get(C)
+    return None if found in (Any, NoneType) or isinstance(found, type(C)) else found
+
+
+def _origin(base: Any) -> Any:
+    return get_origin(base) or base
+
+
+@lru_cache(maxsize=256)
+def _arguments(cls: type) -> dict[Any, Any]:
+    """Return the values of K and C in a subclass of Actuator, also through generic bases."""
+    found: dict[Any, Any] = {}
+    bases = vars(cls).get("__orig_bases__", cls.__bases__)
+    for base in sorted(bases, key=lambda base: _origin(base) is not Actuator):
+        origin = _origin(base)
+        if not (isinstance(origin, type) and issubclass(origin, Actuator)):
+            continue
+        given = dict(zip(getattr(origin, "__parameters__", ()), get_args(base), strict=False))
+        inherited = {K: K, C: C} if origin is Actuator else _arguments(origin)
+        for parameter, value in inherited.items():
+            if found.get(parameter, Any) is Any or isinstance(found[parameter], type(C)):
+                found[parameter] = given.get(value, value)
+    return found
 
 
 def kind_of(actuator: Actuator[Any]) -> Kind:

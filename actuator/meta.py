@@ -11,8 +11,8 @@ class keeps unknown fields in `extra` (`KeepsUnknownFields`).
 import base64
 import re
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from enum import Enum, StrEnum, auto
+from typing import Annotated, Any, ClassVar, Literal, TypedDict, Unpack
 
 import attrs
 
@@ -38,6 +38,7 @@ class Base64(str):
         return base64.b64decode(self)
 
 
+MAX_KEYED = 128
 _PAIR = re.compile(r"\\.", re.DOTALL)
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 """An escape, or a class of characters."""
@@ -95,12 +96,27 @@ class Schema:
     default: str | None = None
     """The value that the API server sets if the user sets none."""
     type: str | None = None  # for an annotation without a type: Any
-    immutable: bool = False
+    immutable: bool | Literal["always"] = attrs.field(
+        default=False, validator=attrs.validators.in_((False, True, "always"))
+    )
+    """True: an empty field can be set once, a value cannot be changed. "always": neither. A value
+    that equals the default is no change."""
+    key: str = ""
+    """The field that identifies an entry of a list of objects, by its name on the wire. No two
+    entries have the same; fields of entries may be immutable. Needs a max_length of at most 128."""
     format: str | None = None
-    """Checked are "cidr" (a range without host bits) and "ip"; in an own kind, a list of them needs
-    a max_length. No message has a value of format "password"."""
+    """Checked are "cidr" (a range without host bits), "ip", "quantity" (a text, or a number for the
+    type int | str or int | float | str), "duration" (of Go), "dns-label", "dns-name" and "url". In
+    an own kind, a list of ranges or addresses needs a max_length. No message has a value of format
+    "password"."""
     required: bool = False
     """Whether the user must set the field although it has a default in Python."""
+
+    def __attrs_post_init__(self) -> None:
+        """Raise ValueError for a key whose comparisons could cost too much."""
+        if self.key and not 0 < (self.max_length or 0) <= MAX_KEYED:
+            text = f"set a max_length of at most {MAX_KEYED}, because entries are compared"
+            raise ValueError(f"Schema(key={self.key!r}): {text}")
 
 
 def value_at(data: object, *path: str) -> Any:
@@ -234,6 +250,22 @@ class SecretReference(KeepsUnknownFields):
 
 
 @attrs.frozen(kw_only=True)
+class ObjectReference(KeepsUnknownFields):
+    """corev1.ObjectReference."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
+CredentialsReference = SecretReference | ObjectReference
+
+
+@attrs.frozen(kw_only=True)
 class ResourceReference(KeepsUnknownFields):
     """autoscaling/v1 CrossVersionObjectReference, as status.resources uses it."""
 
@@ -311,6 +343,29 @@ class ForceSource(StrEnum):
     NONE = "none"
 
 
+class Trigger(Enum):
+    """Another object whose changes trigger an object, as in Gardener's own controllers."""
+
+    CLUSTER = auto()
+    SECRET = auto()
+    """The Secret in spec.secretRef."""
+    NAMESPACE = auto()
+    """The namespace of the shoot."""
+
+
+class Behaviour(Enum):
+    """Work that the framework does for a kind around every actuator (Gardener's library does)."""
+
+    GUARDS_SECRET = auto()
+    """Our finalizer is on the Secret in spec.secretRef while the object needs it."""
+    NEEDS_SECRET_TO_DELETE = auto()
+    """As above, and an object whose Secret is deleted anyway is not cleaned up."""
+    REMEMBERS_CREATION = auto()
+    """Whether the external resource was created is in a condition of the object."""
+    WRITES_USER_DATA = auto()
+    """The user data of a result is written into a Secret that the status names."""
+
+
 @attrs.frozen
 class Column:
     """A printer column of the CRD."""
@@ -364,6 +419,8 @@ class Kind:
     outcomes_are_watched: bool = False
     """Whether gardenlet watches for an outcome instead of polling: it misses one that is written
     while the operation annotation is on the object (Gardener, `pkg/controllerutils/predicate`)."""
+    triggers: tuple[Trigger, ...] = ()
+    behaviour: Behaviour | None = None
     ready: ReadyReasons | None = None
     """Set for kinds that report a condition Ready instead of lastOperation and lastError."""
 
@@ -393,12 +450,26 @@ def plural_of(kind: str) -> str:
     return f"{name}s"
 
 
+class OwnKindFields(TypedDict, total=False):
+    """The fields of Kind that differ between kinds outside Gardener."""
+
+    version: str
+    plural: str
+    finalizer: str
+    short_names: tuple[str, ...]
+    namespaced: bool
+    timeout: float
+    cluster: ClusterNeed
+    skips_failed_shoot: bool
+    force_from: ForceSource
+
+
 def own_kind(
     name: str,
     group: str,
     *columns: Column,
     ready: ReadyReasons | None = ReadyReasons(),
-    **more: Any,
+    **more: Unpack[OwnKindFields],
 ) -> Kind:
     """Return a kind outside Gardener: without a shoot, triggered by each change of the spec.
 
@@ -415,7 +486,7 @@ def own_kind(
         "has_operation_annotation": False,
         "columns": (*columns, *(state if ready else ()), AGE),
     }
-    return Kind(name=name, group=group, ready=ready, **traits | more)
+    return Kind(name=name, group=group, ready=ready, **traits | {**more})
 
 
 @attrs.define(kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from actuator.codec import encode
 from actuator.errors import ActuatorError
-from actuator.interface import Permission
+from actuator.interface import Permission, resource_of
 from actuator.meta import Kind, Object, OwnerReference, Raw
 
 
@@ -25,8 +25,8 @@ def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
     CannotOwn.
     """
     _check(child, owner)
-    others = [one for one in _owners(child) if one.get("uid") != owner.metadata.uid]
-    controlling = next((one for one in others if one.get("controller")), None)
+    others = [item for item in _owners(child) if item.get("uid") != owner.metadata.uid]
+    controlling = next((other for other in others if other.get("controller")), None)
     if controller and controlling is not None:
         raise CannotOwn(
             f"{_name(child)} already has the controller {controlling.get('kind')} "
@@ -51,13 +51,12 @@ def owner_permission(kind: Kind) -> Permission:
     admission plugin OwnerReferencesPermissionEnforcement is enabled (Kubernetes documentation,
     "Admission Controllers"). The plugin also requires `delete` on a child that exists already.
     """
-    resource = f"{kind.plural}/finalizers"
-    return Permission(api_version=kind.api_version, resource=resource, verbs=["update"])
+    return resource_of(kind).permission("update", subresource="finalizers")
 
 
 def is_owned_by(child: Raw, owner: Object) -> bool:
     """Whether `owner`, identified by its uid, is among the child's owners."""
-    return any(one.get("uid") == owner.metadata.uid for one in _owners(child))
+    return any(item.get("uid") == owner.metadata.uid for item in _owners(child))
 
 
 def _check(child: Raw, owner: Object) -> None:

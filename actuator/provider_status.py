@@ -36,8 +36,10 @@ def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None
         ) from error
 
 
-def write_status(status: DefaultStatus, record: Any) -> None:
+def write_status(status: DefaultStatus, record: Any, *, state: bool = True) -> None:
     """Store the record in the object. Raises TypeError unless it has an apiVersion and a kind.
+
+    With `state` false only in providerStatus: status.state has a content of its own.
 
     Fields of the stored record that its class, or the class of a part, does not have stay: after
     a rollback they are of a later version, which needs them. Parts in lists are replaced.
@@ -49,11 +51,11 @@ def write_status(status: DefaultStatus, record: Any) -> None:
             f"{name}: define an attrs class with defaults of api_version and kind; readers of a "
             "status need both"
         )
-    stored = _stored(status) or {}
+    stored = (_stored(status) if state else status.provider_status) or {}
     if all(stored.get(name) == encoded[name] for name in _IDENTITY):
         encoded = _merged(stored, encoded, record)
     status.provider_status = encoded
-    if status.OWNS_STATE:
+    if state and status.OWNS_STATE:
         status.state = deepcopy(encoded)
 
 
@@ -61,7 +63,7 @@ def _merged(stored: Any, encoded: Any, record: Any) -> Any:
     """Return the encoded record, with the stored fields that its class does not have."""
     if not (isinstance(stored, dict) and attrs.has(type(record))):
         return encoded
-    parts = {wire_name(one): getattr(record, one.name) for one in attrs.fields(type(record))}
+    parts = {wire_name(field): getattr(record, field.name) for field in attrs.fields(type(record))}
     later = {name: value for name, value in stored.items() if name not in parts}
     return later | {k: _merged(stored.get(k), v, parts[k]) for k, v in encoded.items()}
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import attrs
 
+from actuator.codec import encode
 from actuator.meta import Base64, Raw, Schema, schema_of, wire_name
 
 _PRESERVE: Raw = {"x-kubernetes-preserve-unknown-fields": True}
@@ -27,7 +28,17 @@ _KNOWN = "a scalar, an enum of strings, list, dict[str, …] or attrs class"
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 
 
-_Use = Literal["decoding", "structural", "configuration"]
+IMMUTABLE = {"rule": "self == oldSelf", "message": "field is immutable"}
+ALWAYS = {"rule": "self == oldSelf", "message": "field is immutable, also without a value"}
+LIST_KEYS = "x-kubernetes-list-map-keys"
+
+
+def content_of(schema: Raw) -> Raw:
+    """Return the schema of the entries of a list or a map; otherwise {}."""
+    return schema.get("items") or schema.get("additionalProperties") or {}
+
+
+_Use = Literal["decoding", "structural", "configuration", "comparison"]
 
 
 def structural(cls: type) -> Raw:
@@ -47,6 +58,11 @@ def json_schema(cls: type) -> Raw:
     """
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "title": cls.__name__, **_whole(cls, "configuration")}
+
+
+def comparable(cls: type) -> Raw:
+    """Return the schema of a configuration with the defaults of all fields, also of lists."""
+    return _whole(cls, "comparison")
 
 
 def _whole(cls: type, use: _Use) -> Raw:
@@ -89,7 +105,13 @@ def _object(cls: type, use: _Use) -> Raw:
 
 def _default(field: "attrs.Attribute[Any]", use: _Use) -> Raw:
     """Return the only valid apiVersion or kind, or the default of a configuration."""
-    default = field.default.value if isinstance(field.default, Enum) else field.default
+    default: Any = field.default
+    if use == "comparison" and default is not attrs.NOTHING:
+        if hasattr(default, "takes_self"):  # a Factory
+            default = None if default.takes_self else default.factory()
+        found = encode(default)
+        return {} if found is None else {"default": found}
+    default = default.value if isinstance(default, Enum) else default
     if field.default is attrs.NOTHING or not isinstance(default, str | int | float):
         return {}
     if use == "decoding":
@@ -124,6 +146,10 @@ def _type(annotation: Any, alternatives: list[Any], use: _Use) -> Raw:
         return dict(_PRESERVE)
     if origin in (Union, UnionType) and set(alternatives) == {int, str}:
         return dict(_INT_OR_STRING)
+    if origin in (Union, UnionType) and set(alternatives) == {int, float, str}:
+        if use == "structural":
+            raise TypeError(f"{annotation} has no schema in an own kind; use int | str")
+        return {"anyOf": [{"type": "number"}, {"type": "string"}]}
     names = alternatives if origin is Literal else _values(annotation)
     if names and all(isinstance(name, str) for name in names):
         return {"type": "string", "enum": [str(name) for name in names]}
@@ -145,7 +171,7 @@ def _values(annotation: Any) -> list[object]:
 
 def _details(declared: Schema, type: object) -> Raw:
     size = {"array": "Items", "object": "Properties"}.get(str(type), "Length")
-    rule = {"rule": "self == oldSelf", "message": "field is immutable"}
+    rule = ALWAYS if declared.immutable == "always" else IMMUTABLE
     details: Raw = {
         "type": declared.type,
         "description": declared.description or None,
@@ -158,6 +184,8 @@ def _details(declared: Schema, type: object) -> Raw:
         "default": declared.default,
         "example": declared.example,
         "x-kubernetes-validations": [rule] if declared.immutable else None,
+        "x-kubernetes-list-type": "map" if declared.key else None,
+        LIST_KEYS: [declared.key] if declared.key else None,
     }
     return {name: value for name, value in details.items() if value is not None}
 
@@ -170,7 +198,7 @@ def _texts(module: Any) -> dict[str, dict[str, str]]:
     except (OSError, TypeError, SyntaxError):
         return {}
     found: dict[str, dict[str, str]] = {}
-    for node in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)):
+    for node in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for field, text in pairwise(node.body):
             match field, text:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str(words))):

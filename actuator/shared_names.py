@@ -18,7 +18,8 @@ from types import ModuleType
 
 _HOME = Path(__file__).parents[1]
 _CONTRACT = Path("actuator", "__init__.py")
-_FRAMEWORK, _SAMPLES = "generic", "extensions"
+_FRAMEWORK = "generic"
+_SAMPLES = "extensions"
 
 
 def share_names() -> None:
@@ -29,7 +30,8 @@ def share_names() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     for name in (_FRAMEWORK, _SAMPLES):
-        imported, found = sys.modules.get(name), _find(name)
+        imported = sys.modules.get(name)
+        found = _find(name)
         if imported is not None and found is not None:
             imported.__path__ = _folders(found)
 

@@ -4,7 +4,16 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, DefaultStatus, ForceSource, Kind, Object, SecretReference
+from actuator.meta import (
+    Behaviour,
+    ClusterNeed,
+    DefaultStatus,
+    ForceSource,
+    Kind,
+    Object,
+    SecretReference,
+    Trigger,
+)
 from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec, Required
 
 
@@ -33,6 +42,8 @@ class BackupBucket(Object):
         force_from=ForceSource.NONE,
         migratable=False,
         outcomes_are_watched=True,
+        triggers=(Trigger.SECRET,),
+        behaviour=Behaviour.GUARDS_SECRET,
         columns=(TYPE, REGION, STATE, AGE),
     )
 

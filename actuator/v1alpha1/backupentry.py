@@ -4,7 +4,17 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Kind, Object, Raw
+from actuator.meta import (
+    Behaviour,
+    ClusterNeed,
+    Column,
+    DefaultStatus,
+    ForceSource,
+    Kind,
+    Object,
+    Raw,
+    Trigger,
+)
 from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec, Required
 
 
@@ -28,6 +38,8 @@ class BackupEntry(Object):
         skips_failed_shoot=False,
         force_from=ForceSource.NONE,
         outcomes_are_watched=True,
+        triggers=(Trigger.SECRET, Trigger.NAMESPACE),
+        behaviour=Behaviour.NEEDS_SECRET_TO_DELETE,
         columns=(TYPE, REGION, Column("Bucket", ".spec.bucketName"), STATE, AGE),
     )
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import DefaultSpec, DefaultStatus, KeepsUnknownFields, Kind, Object
+from actuator.meta import DefaultSpec, DefaultStatus, KeepsUnknownFields, Kind, Object, Trigger
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LabelSelector, Required
 
 
@@ -35,6 +35,7 @@ class ContainerRuntime(Object):
     KIND: ClassVar[Kind] = Kind(
         name="ContainerRuntime",
         short_names=("cr",),
+        triggers=(Trigger.CLUSTER,),
         columns=(TYPE, STATUS, AGE),
     )
 

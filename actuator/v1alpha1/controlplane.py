@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import DefaultStatus, Kind, Object, Raw
+from actuator.meta import DefaultStatus, Kind, Object, Raw, Trigger
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, RegionalSpec, Required
 
 
@@ -22,6 +22,7 @@ class ControlPlane(Object):
     KIND: ClassVar[Kind] = Kind(
         name="ControlPlane",
         short_names=("cp",),
+        triggers=(Trigger.CLUSTER,),
         columns=(TYPE, STATUS, AGE),
     )
 

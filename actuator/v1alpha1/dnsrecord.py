@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.meta import (
+    Behaviour,
     ClusterNeed,
     Column,
     DefaultSpec,
@@ -14,6 +15,7 @@ from actuator.meta import (
     Object,
     Schema,
     SecretReference,
+    Trigger,
 )
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
@@ -63,6 +65,8 @@ class DNSRecord(Object):
         name="DNSRecord",
         short_names=("dns",),
         cluster=ClusterNeed.IN_SHOOT_NAMESPACE,
+        triggers=(Trigger.CLUSTER,),
+        behaviour=Behaviour.REMEMBERS_CREATION,
         columns=(
             TYPE,
             Column("Domain Name", ".spec.name"),

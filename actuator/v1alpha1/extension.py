@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, DefaultSpec, DefaultStatus, Kind, Object
+from actuator.meta import ClusterNeed, DefaultSpec, DefaultStatus, Kind, Object, Trigger
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 
@@ -21,6 +21,7 @@ class Extension(Object):
         name="Extension",
         short_names=("ext",),
         cluster=ClusterNeed.IN_SHOOT_NAMESPACE,
+        triggers=(Trigger.CLUSTER,),
         columns=(TYPE, STATUS, AGE),
     )
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object
+from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Trigger
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec, Required
 
 
@@ -41,6 +41,7 @@ class Infrastructure(Object):
         name="Infrastructure",
         short_names=("infra",),
         timeout=1200.0,
+        triggers=(Trigger.CLUSTER,),
         columns=(TYPE, REGION, STATUS, AGE),
     )
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object
+from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Trigger
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 
@@ -38,6 +38,7 @@ class Network(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Network",
+        triggers=(Trigger.CLUSTER,),
         columns=(
             TYPE,
             Column("Pod CIDR", ".spec.podCIDR"),

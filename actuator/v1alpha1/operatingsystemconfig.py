@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 import attrs
 
 from actuator.meta import (
+    Behaviour,
     Column,
     DefaultSpec,
     DefaultStatus,
@@ -219,6 +220,7 @@ class OperatingSystemConfig(Object):
         name="OperatingSystemConfig",
         short_names=("osc",),
         finalizer="extensions.gardener.cloud/operatingsystemconfigs",
+        behaviour=Behaviour.WRITES_USER_DATA,
         columns=(TYPE, Column("Purpose", ".spec.purpose"), STATUS, AGE),
     )
 

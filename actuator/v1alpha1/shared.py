@@ -8,6 +8,7 @@ import attrs
 
 from actuator.meta import AGE as AGE  # noqa: PLC0414 - exported
 from actuator.meta import Column, DefaultSpec, KeepsUnknownFields, Schema, SecretReference
+from actuator.meta import ObjectReference as ObjectReference  # noqa: PLC0414 - exported
 
 TYPE = Column("Type", ".spec.type")
 REGION = Column("Region", ".spec.region")
@@ -24,19 +25,6 @@ class RegionalSpec(DefaultSpec):
 
     region: Required[str] = ""
     secret_ref: Required[SecretReference] = attrs.field(factory=SecretReference)
-
-
-@attrs.frozen(kw_only=True)
-class ObjectReference(KeepsUnknownFields):
-    """corev1.ObjectReference."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    field_path: str = ""
 
 
 @attrs.frozen(kw_only=True)

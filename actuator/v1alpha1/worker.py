@@ -4,7 +4,16 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Raw, Schema
+from actuator.meta import (
+    Base64,
+    DefaultStatus,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    Raw,
+    Schema,
+    Trigger,
+)
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec, Required
 
 IntOrPercent = int | str
@@ -164,6 +173,7 @@ class Worker(Object):
     KIND: ClassVar[Kind] = Kind(
         name="Worker",
         timeout=1200.0,
+        triggers=(Trigger.CLUSTER,),
         columns=(TYPE, REGION, STATUS, AGE),
     )
 

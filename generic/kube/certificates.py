@@ -25,7 +25,8 @@ except ImportError as error:
         "certificates need the package `cryptography`: pip install 'gardener-actuator[secrets]'"
     ) from error
 
-CLIENT_AUTH, SERVER_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+CLIENT_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH
+SERVER_AUTH = ExtendedKeyUsageOID.SERVER_AUTH
 _PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----(.+?)-----END", re.DOTALL)
 AUTHORITY_BITS = 3072
 """The bits of an authority's RSA key, as in Gardener's secrets manager."""
@@ -65,7 +66,8 @@ def new_authority(
 
 def read_pair(pair: KeyPair) -> tuple[x509.Certificate, PrivateKey]:
     """Return its first certificate, and the key. Raises ValueError if they are not a pair."""
-    certificate, key = x509.load_pem_x509_certificate(pair.certificate), read_key(pair.key)
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    key = read_key(pair.key)
     if certificate.public_key() != key.public_key():
         raise ValueError("the private key does not belong to the certificate")
     return certificate, key
@@ -130,20 +132,20 @@ def is_as_issued(
     """
     found = x509.load_pem_x509_certificate(certificate)
     key = found.public_key()
-    extensions = [one.value for one in found.extensions]
+    extensions = [extension.value for extension in found.extensions]
     expected: list[x509.ExtensionType] = [_key_usage(signs=not usages)]
     if usages:
         expected.append(x509.ExtendedKeyUsage(usages))
     else:
         expected.append(x509.BasicConstraints(ca=True, path_length=0))
-    constrained = any(isinstance(one, x509.BasicConstraints) for one in extensions)
+    constrained = any(isinstance(extension, x509.BasicConstraints) for extension in extensions)
     lasts = found.not_valid_after_utc - found.not_valid_before_utc
     return (
         _pem(found) == certificate
         and isinstance(key, ec.EllipticCurvePublicKey)
         and isinstance(key.curve, ec.SECP256R1)
         and lasts <= lifetime + SKEW + timedelta(seconds=1)  # times have no fractions
-        and all(one in extensions for one in expected)
+        and all(item in extensions for item in expected)
         and constrained is not bool(usages)
     )
 
@@ -199,7 +201,10 @@ def _identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
 
 
 def _subject(common_name: str, organizations: Sequence[str]) -> x509.Name:
-    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
+    names = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)
+        for organization in organizations
+    ]
     return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 

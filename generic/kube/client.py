@@ -10,6 +10,7 @@ Not here: connections (`transport`), addresses, TLS and credentials (`kubeconfig
 (`informer`).
 """
 
+import builtins
 import logging
 import re
 import ssl
@@ -21,18 +22,27 @@ from itertools import chain, count, islice
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, overload
 from urllib.parse import quote, unquote, urlencode
 
 from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, NotFound, NotServed, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
-from generic.kube.documents import Answer
+from generic.kube.access import Access, find_access
+from generic.kube.documents import DecodedObject
 from generic.kube.encoding import escaped, go_json
-from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.kube.kubeconfig import Access, find_access
-from generic.kube.tenants import MOST_PAGES, PAGE, Held, Refused, Share, check_page, read_body
+from generic.kube.kubeconfig import InlineKubeconfig
+from generic.kube.models import M, read_as, resource_of_class
+from generic.kube.tenants import (
+    MOST_PAGES,
+    PAGE,
+    AnswerRefused,
+    Share,
+    TenantObject,
+    check_page,
+    read_body,
+)
 from generic.kube.transport import Response
 from generic.kube.warning_headers import Warnings
 
@@ -48,9 +58,9 @@ FIELD_MANAGER = "actuator"
 
 _TIMEOUT = 30.0
 _PAGE = 500
-_MOST_TEXT = 8192
+_MAX_TEXT = 8192
 """Maximum length of an error text in characters: API servers repeat the value that they refuse."""
-_MOST_NAMES = 512
+_MAX_NAMES = 512
 """Maximum length of names that are kept as quoted: a tenant's server can return any."""
 _NO_ANSWER = "cannot reach the API server, or cannot verify its certificate"
 """The error for a tenant's server: it must not reveal open ports in the seed's network."""
@@ -89,7 +99,7 @@ def path_of(resource: Resource, namespace: str = "", name: str = "", subresource
     """Return the URL path of an object or a collection. Raises Invalid without a namespace."""
     if name and resource.namespaced and not namespace:
         raise Invalid(422, f"{resource} {name}: the resource is namespaced; set the namespace")
-    quoted = _quoted if len(namespace + name) <= _MOST_NAMES else _quoted.__wrapped__
+    quoted = _quoted if len(namespace + name) <= _MAX_NAMES else _quoted.__wrapped__
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
@@ -119,7 +129,8 @@ class HttpClient:
         self._warnings = Warnings()
         self._gate: Callable[[], None] = lambda: None
         self._seconds: Callable[[], float] = lambda: inf
-        self._accept, self._accept_stream = JSON, JSON
+        self._accept = JSON
+        self._accept_stream = JSON
 
     def within(self, seconds: float) -> "HttpClient":
         """Return a client on the same connections with a read timeout of at most that."""
@@ -150,10 +161,17 @@ class HttpClient:
         """The address of the API server, host:port."""
         return self._access.host
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
+    @overload
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw: ...
+    @overload
+    def get(self, resource: type[M], name: str, namespace: str = "") -> M: ...
+    def get(self, resource: Any, name: str, namespace: str = "") -> Any:
         """See Client."""
+        if not isinstance(resource, Resource):
+            return read_as(resource, self.get(resource_of_class(resource), name, namespace))
         return self._object(self.send("GET", path_of(resource, namespace, name)), resource)
 
+    @overload
     def list(
         self,
         resource: Resource,
@@ -161,8 +179,23 @@ class HttpClient:
         *,
         label_selector: str = "",
         metadata_only: bool = False,
-    ) -> list[Raw]:
+    ) -> builtins.list[Raw]: ...
+    @overload
+    def list(
+        self, resource: type[M], namespace: str = "", *, label_selector: str = ""
+    ) -> builtins.list[M]: ...
+    def list(
+        self,
+        resource: Any,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        metadata_only: bool = False,
+    ) -> builtins.list[Any]:
         """See Client."""
+        if not isinstance(resource, Resource):
+            found = self.list(resource_of_class(resource), namespace, label_selector=label_selector)
+            return [read_as(resource, obj) for obj in found]
         asked = self.metadata_only() if metadata_only else self
         pages = asked.pages(resource, namespace, label_selector=label_selector)
         return [item for items, _ in pages for item in items]
@@ -186,14 +219,14 @@ class HttpClient:
             items: _Objects = page.get("items") or []
             if share is not None:
                 check_page(meta, items, f"GET {resource}")
-                items = [Held(share, typed, item) for item in items]
+                items = [TenantObject(share, typed, item) for item in items]
             else:
                 items = [{**typed, **item} for item in items]
             yield items, "" if share else str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
                 return
             query = {**query, "continue": meta["continue"]}
-        raise Refused(0, f"GET {resource}: the list has more than {MOST_PAGES} pages")
+        raise AnswerRefused(0, f"GET {resource}: the list has more than {MOST_PAGES} pages")
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
         """See Client."""
@@ -230,7 +263,7 @@ class HttpClient:
             text = f"{error}: the object exists, but not its subresource {subresource}"
             raise ApiError(404, text, reason=NotServed.__name__) from error
         obj = self._object(answer, resource)
-        return Answer(obj, answer) if self._is_trusted else obj
+        return DecodedObject(obj, answer) if self._is_trusted else obj
 
     def delete(
         self,
@@ -276,7 +309,9 @@ class HttpClient:
         Silence if no data arrived for `read_timeout` seconds.
         """
         if not self._is_trusted:
-            raise Refused(0, f"GET {path}: a stream of a tenant's server has no limit of memory")
+            raise AnswerRefused(
+                0, f"GET {path}: a stream of a tenant's server has no limit of memory"
+            )
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
             yield _lines(response, path)
@@ -317,7 +352,8 @@ class HttpClient:
             headers["Authorization"] = authorization
         if method != "GET":
             self._gate()  # immediately before the write: an exec plugin may have taken long
-        code, transport = "<error>", self._access.transport
+        code = "<error>"
+        transport = self._access.transport
         try:
             response = transport.request(method, target, headers, body, timeout)
             code = str(response.status)
@@ -358,10 +394,10 @@ class HttpClient:
             return False
         try:
             groups = self._discovered("/apis")["groups"]
-            versions = chain(*(one["versions"] for one in groups if one["name"] == group))
+            versions = chain(*(item["versions"] for item in groups if item["name"] == group))
             for version in islice(versions, MOST_PAGES):
                 known = self._discovered(f"/apis/{version['groupVersion']}")
-                if plural in [one["name"] for one in known["resources"]]:
+                if plural in [resource["name"] for resource in known["resources"]]:
                     return False
         except (ApiError, LookupError, TypeError):
             return False
@@ -387,7 +423,7 @@ class HttpClient:
             return _decoded(body)
         share = share or Share(str(asked))
         share.grow_for(body)
-        return Held(share, _decoded(body))
+        return TenantObject(share, _decoded(body))
 
     def _ending(self) -> "HttpClient":
         """Return a client all of whose requests to a tenant's server have the time of one."""
@@ -446,7 +482,7 @@ def _error(
     after = headers.get("retry-after", "")
     return api_error(
         status,
-        {**answer, "message": f"{method} {path}: {str(message)[:_MOST_TEXT]}"},
+        {**answer, "message": f"{method} {path}: {str(message)[:_MAX_TEXT]}"},
         retry_after=float(after) if after.isdecimal() else None,
         requested=_requested(path),
     )

@@ -21,7 +21,7 @@ WINDOW = 60.0
 """Seconds over which the wall clock has to advance like the monotonic clock."""
 TOLERANCE = 5.0
 """Maximum seconds by which they may differ in that time."""
-PATIENCE = 3600.0
+MAX_UNKNOWN_SECONDS = 3600.0
 """Seconds without a steady wall clock after which `eventual_now` waits no longer."""
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 _SPACING = 0.25
@@ -47,7 +47,8 @@ class WatchedClock:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self.now, self.monotonic = clock.now, clock.monotonic
+        self.now = clock.now
+        self.monotonic = clock.monotonic
         self._lock = threading.Lock()
         self._samples: deque[tuple[float, float]] = deque()
         """Monotonic time, and wall time minus monotonic time, over the last WINDOW."""
@@ -57,7 +58,9 @@ class WatchedClock:
     def trusted_now(self) -> datetime | None:
         """See `trusted_now` of this module."""
         with self._lock:
-            before, now, after = self.monotonic(), self.now(), self.monotonic()
+            before = self.monotonic()
+            now = self.now()
+            after = self.monotonic()
             if after - before > 1.0:
                 return None  # the process was stopped in between, which is no step
             step = self._add(now.timestamp(), after)
@@ -72,12 +75,13 @@ class WatchedClock:
 
     def eventual_now(self) -> datetime | None:
         """See `eventual_now` of this module."""
-        is_late = self.monotonic() - self._unsteady_since > PATIENCE
+        is_late = self.monotonic() - self._unsteady_since > MAX_UNKNOWN_SECONDS
         return self.now() if is_late else self.trusted_now()
 
     def _add(self, wall: float, monotonic: float) -> float:
         """Add a sample, in seconds; return the step since the one before, 0 within TOLERANCE."""
-        kept, offset = self._samples, wall - monotonic
+        kept = self._samples
+        offset = wall - monotonic
         step = offset - kept[-1][1] if kept else 0.0
         is_step = abs(step) > TOLERANCE
         if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _SPACING and not is_step:

@@ -40,7 +40,8 @@ class Clusters:
 
     def on_event(self, event: Event[ClusterHeader]) -> bool:
         """Whether this event changes the work for the objects of the namespace."""
-        old, new = event.old, event.new
+        old = event.old
+        new = event.new
         if new is None:
             return False
         name = event.request.name

@@ -22,9 +22,9 @@ from generic.kube.timers import Timers
 
 CONNECT_SECONDS = 5.0
 """Maximum seconds for each step of a new connection: TCP to one address, a proxy's answer, TLS."""
-_MOST_LOOKUPS = 64
+_MAX_LOOKUPS = 64
 """Maximum names that are resolved at a time, each in a thread until its name server answers."""
-_MOST_ANSWER = 16 * 1024
+_MAX_ANSWER = 16 * 1024
 """Maximum bytes of a proxy's answer."""
 _DEADLINES = Timers("request-deadlines", SystemClock())
 _Address = tuple[str, int]
@@ -47,7 +47,8 @@ class Route(Struct, frozen=True):
         Each step takes at most `seconds`; all end at the monotonic time `end`. Raises OSError, and
         ValueError for a host name that cannot be used.
         """
-        proxy, tls = self.proxy, self.tls
+        proxy = self.proxy
+        tls = self.tls
         below = _connected(proxy.address if proxy else self.address, seconds, end)
         cancel = end_at(below, end)
         try:
@@ -95,11 +96,14 @@ def _connected(address: _Address, seconds: float, end: float) -> socket.socket:
     """Connect to the first address that answers."""
     if end == inf:
         return socket.create_connection(address, seconds)
+    problem: OSError = ConnectionError("timed out")
     for found in _addresses(address, end):
         if (left := min(seconds, end - monotonic())) > 0:
-            with suppress(OSError):
+            try:
                 return socket.create_connection(found, left)
-    raise ConnectionError("no address of the server answers")
+            except OSError as error:
+                problem = error
+    raise ConnectionError(f"no address of the server answers: {problem}")
 
 
 def _addresses(name: _Address, end: float) -> list[_Address]:
@@ -109,7 +113,7 @@ def _addresses(name: _Address, end: float) -> list[_Address]:
     with _LOCK:
         lookup = _LOOKUPS.get(name)
         if lookup is None:
-            if len(_LOOKUPS) >= _MOST_LOOKUPS:
+            if len(_LOOKUPS) >= _MAX_LOOKUPS:
                 raise ConnectionError("too many host names are being resolved; try again later")
             lookup = Future()
             threading.Thread(target=_resolve, args=(name, lookup), daemon=True).start()
@@ -137,9 +141,9 @@ def _tunnel(connected: socket.socket, address: _Address, headers: Mapping[str, s
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {target} HTTP/1.1", f"Host: {target}", *map(": ".join, headers.items())]
     connected.sendall("\r\n".join([*head, "\r\n"]).encode("latin-1"))
-    answer = data = connected.recv(_MOST_ANSWER)
-    while data and len(answer) < _MOST_ANSWER and not answer.endswith(b"\r\n\r\n"):
-        data = connected.recv(_MOST_ANSWER)
+    answer = data = connected.recv(_MAX_ANSWER)
+    while data and len(answer) < _MAX_ANSWER and not answer.endswith(b"\r\n\r\n"):
+        data = connected.recv(_MAX_ANSWER)
         answer += data
     if not re.match(rb"HTTP/1\.[01] 2", answer) or not answer.endswith(b"\r\n\r\n"):
         raise ConnectionError(f"the proxy refused the connection: {answer[:12]!r}")

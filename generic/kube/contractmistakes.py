@@ -24,11 +24,13 @@ def mistake(error: BaseException) -> str:
         return f"{type(owner).__name__}.{name} cannot be set; {only}"
     if not isinstance(error, AttributeError):
         return ""
-    cls, name = type(error.obj), error.name or ""
+    cls = type(error.obj)
+    name = error.name or ""
     if error.obj is ErrorCode:
         return f"there is no ErrorCode {name}{did_you_mean(name, ErrorCode.__members__)}"
     if not name and (found := _NOT_SET.fullmatch(str(error))):  # the field was to be set
-        cls, name = _shape(found[1]), found[2]
+        cls = _shape(found[1])
+        name = found[2]
     if not issubclass(cls, _SHAPES):
         return ""
     return f"{cls.__name__} has no field {name}{did_you_mean(name, attrs.fields_dict(cls))}"

@@ -5,13 +5,18 @@ subresource and printer columns.
 CustomResourceDefinitions").
 """
 
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import accumulate
+from operator import and_
 from typing import get_type_hints
 
 import attrs
 
-from actuator.checking import FORMATS
+from actuator.checking import FORMATS, PATTERNS
 from actuator.meta import GROUP, Object, Raw, schema_of
-from actuator.schema import structural
+from actuator.schema import ALWAYS, content_of, structural
+from generic.kube.expressions import Expr, call
 
 
 def crd(cls: type[Object]) -> Raw:
@@ -47,12 +52,12 @@ def crd(cls: type[Object]) -> Raw:
     }
 
 
-RULES = {
-    "cidr": "isCIDR({0}) && cidr({0}) == cidr({0}).masked()",
-    "ip": "isIP({0})",
+RULES: dict[str, Callable[[Expr], Expr]] = {
+    "cidr": lambda v: call("isCIDR", v) & call("cidr", v).equals(call("cidr", v).method("masked")),
+    "ip": lambda v: call("isIP", v),
 }
-"""CEL expressions for formats that the API server reads differently, or not at all."""
-_LONGEST = 64
+"""The formats that the API server reads differently, or not at all."""
+_MAX_NAME = 64
 """Characters of a range or an address; without a limit the rule of a list would be too costly."""
 
 
@@ -60,6 +65,8 @@ def _root(cls: type[Object]) -> Raw:
     root = structural(cls)
     if cls.KIND.group != GROUP:
         _add_rules(root)
+        if "spec" in root["properties"]:
+            _add_always(root["properties"]["spec"])
     properties = root["properties"]
     properties["metadata"] = {"type": "object"}
     if "status" in properties:  # a status that was never written lacks every field
@@ -71,12 +78,40 @@ def _root(cls: type[Object]) -> Raw:
 
 def _add_rules(schema: Raw) -> None:
     """Add the rules of formats, everywhere in a schema."""
-    if (name := schema.get("format")) in RULES:
-        rule = {"rule": RULES[name].format("self"), "message": f"expected {FORMATS[name]}"}
+    if (name := schema.get("format")) in PATTERNS:
+        pattern, longest = PATTERNS[name]
+        del schema["format"]  # the API server reads some differently
+        schema["allOf"] = [{"pattern": f"^(?:{pattern})$", "maxLength": longest}]
+    elif name == "password":
+        del schema["format"]  # with one, the API server takes a list in place of a text
+    elif name in RULES:
+        rule = {"rule": RULES[name](Expr("self")).text, "message": f"expected {FORMATS[name]}"}
         schema["x-kubernetes-validations"] = [*schema.get("x-kubernetes-validations", ()), rule]
-        schema.setdefault("maxLength", _LONGEST)
-    parts = [*schema.get("properties", {}).values()]
-    parts += [schema.get("items"), schema.get("additionalProperties")]
-    for part in parts:
-        if isinstance(part, dict):
-            _add_rules(part)
+        schema.setdefault("maxLength", _MAX_NAME)
+    for part in filter(None, [*schema.get("properties", {}).values(), content_of(schema)]):
+        _add_rules(part)
+
+
+def _add_always(schema: Raw) -> None:
+    """Add the rules of fields that cannot be set later, or removed: their own compares two values.
+
+    Each object that can be matched with its former value has those of the fields inside it.
+    """
+    for names in filter(None, _always(schema, ())):
+        new, old = (_is_set(Expr(root), names) for root in ("self", "oldSelf"))
+        rule = {"rule": new.equals(old).text, "message": ALWAYS["message"]}
+        schema.setdefault("x-kubernetes-validations", []).append(rule)
+
+
+def _is_set(v: Expr, names: tuple[str, ...]) -> Expr:
+    _, *found = accumulate(names, Expr.field, initial=v)
+    return reduce(and_, (call("has", field) for field in found))
+
+
+def _always(schema: Raw, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if ALWAYS in schema.get("x-kubernetes-validations", ()):
+        yield names
+    if part := content_of(schema):
+        _add_always(part)
+    for name, part in schema.get("properties", {}).items():
+        yield from _always(part, (*names, name))

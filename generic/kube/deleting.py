@@ -24,7 +24,8 @@ def request_deletion(client: Client, resource: Resource, meta: Raw) -> None:
     """
     if meta.get("deletionTimestamp") is not None:
         return
-    name, namespace = meta["name"], meta.get("namespace", "")
+    name = meta["name"]
+    namespace = meta.get("namespace", "")
     with suppress(Conflict, NotFound, Stale):
         if resource.group in _PROTECTED_GROUPS:
             patch_tested(client, resource, name, namespace, _confirmation(meta))
@@ -33,6 +34,7 @@ def request_deletion(client: Client, resource: Resource, meta: Raw) -> None:
 
 def _confirmation(meta: Raw) -> list[Raw]:
     """Return the patch that confirms the deletion of this object; other annotations stay."""
-    path, uid = "/metadata/annotations", test("/metadata/uid", meta["uid"])
+    path = "/metadata/annotations"
+    uid = test("/metadata/uid", meta["uid"])
     parent = [] if meta.get("annotations") else [test(path, None), add(path, {})]
     return [uid, *parent, add(f"{path}/{escape(CONFIRM_DELETION)}", "true")]

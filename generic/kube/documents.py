@@ -112,7 +112,7 @@ _TEXT = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-class Answer(dict[str, Any]):
+class DecodedObject(dict[str, Any]):
     """A completely decoded object, with its source text."""
 
     def __init__(self, obj: Raw, text: bytes) -> None:
@@ -131,14 +131,15 @@ class Document:
         self._text = text
         self.request = request_of(fields)
         self.meta = as_dict(fields.get("metadata"))
-        self.uid, self.version = uid_of(self.meta), version_of(self.meta)
+        self.uid = uid_of(self.meta)
+        self.version = version_of(self.meta)
 
     @classmethod
     def of(cls, obj: "Raw | Document") -> "Document":
         """Return the document of an object; the text of an Answer is reused, not encoded again."""
         if isinstance(obj, Document):
             return obj
-        if isinstance(obj, Answer) and _is_plain(obj.text):
+        if isinstance(obj, DecodedObject) and _is_plain(obj.text):
             with suppress(msgspec.MsgspecError):
                 return cls(obj, _TEXT.decode(obj.text))
         return cls(obj)

@@ -12,7 +12,7 @@ from actuator.interface import Resource
 
 CHANGED = " (changed)"
 """Follows the path of a field that is stored with another value."""
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 
 
 class NotStored(ApiError, ActuatorError):
@@ -23,7 +23,7 @@ class NotStored(ApiError, ActuatorError):
         why += " of this version (actuator crds)"
         if all(path.endswith(CHANGED) for path in paths):
             why = f"the API server or a webhook for {resource} replaces the value; correct it"
-        super().__init__(200, f"cannot store {', '.join(paths[:_MOST_NAMED])}: {why}")
+        super().__init__(200, f"cannot store {', '.join(paths[:_MAX_NAMED])}: {why}")
         self.codes = (ErrorCode.ERR_CONFIGURATION_PROBLEM,)  # allows to force-delete the shoot
 
 

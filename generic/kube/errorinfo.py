@@ -102,7 +102,8 @@ def describe(error: BaseException) -> str:
 def read_error(error: BaseException) -> ErrorInfo:
     """Return the data of `error`. Raises nothing."""
     chain = list(_chain(error))
-    seconds, cause = None, error
+    seconds = None
+    cause = error
     if isinstance(error, RequeueAfter):
         seconds = _guarded(lambda: check_seconds(error.seconds), 60.0)
         given = _guarded(lambda: error.cause, None)
@@ -113,7 +114,8 @@ def read_error(error: BaseException) -> ErrorInfo:
         own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
     after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
     wrong = shorten(printable(_guarded(lambda: mistake(cause), "")))
-    text, is_bug = wrong or describe(cause), is_unexpected(cause)
+    text = wrong or describe(cause)
+    is_bug = is_unexpected(cause)
     codes, remark = _codes(chain)
     refusal, remedy = _refusal(chain)
     if isinstance(cause, ApiError) or refusal == "Forbidden":
@@ -156,11 +158,11 @@ def _authors(calls: Iterable[tuple[FrameType, int]]) -> str:
     Of an extension that is installed among libraries, it is the outermost package of these.
     """
     named = [(frame.f_code.co_filename, line) for frame, line in calls]
-    found = [one for one in named if not one[0].startswith(FRAMEWORK)]
-    own = [one for one in found if not one[0].startswith(LIBRARIES)]
+    found = [item for item in named if not item[0].startswith(FRAMEWORK)]
+    own = [item for item in found if not item[0].startswith(LIBRARIES)]
     if not own:
-        installed = [one for one in found if one[0].startswith(_INSTALLED)]
-        own = [one for one in installed if _package(one[0]) == _package(installed[0][0])]
+        installed = [item for item in found if item[0].startswith(_INSTALLED)]
+        own = [item for item in installed if _package(item[0]) == _package(installed[0][0])]
     return f"{PurePath(own[-1][0]).name}:{own[-1][1]}" if own else ""
 
 
@@ -219,7 +221,7 @@ def _codes(chain: list[BaseException]) -> tuple[tuple[ErrorCode, ...], str]:
 
 def _strings(error: ActuatorError) -> list[str]:
     codes = islice(error.codes, _MAX_CODES)
-    return [str.__str__(one if isinstance(one, str) else type(one).__name__) for one in codes]
+    return [str.__str__(code if isinstance(code, str) else type(code).__name__) for code in codes]
 
 
 def _refusal(chain: list[BaseException]) -> tuple[str, str]:

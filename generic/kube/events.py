@@ -62,7 +62,8 @@ class EventRecorder:
         With `once`, there is one event for the object and the reason, restarts included.
         """
         try:
-            reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
+            reason = str.__str__(reason)[:REASON_LENGTH]
+            message = str.__str__(message)
             if once:
                 digest = hashlib.sha256(f"{about['uid']}\n{reason}".encode()).hexdigest()[:20]
                 name = _name(about, digest)
@@ -80,7 +81,8 @@ class EventRecorder:
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
         """Return the event to create or to count up, and its new count."""
         texts = f"{about['uid']}\n{reason}\n{message}".encode(errors="replace")  # of any length
-        key, now = hashlib.blake2b(texts, digest_size=16).digest(), self._clock.monotonic()
+        key = hashlib.blake2b(texts, digest_size=16).digest()
+        now = self._clock.monotonic()
         with self._lock:
             recorded = self._recent.get(key)
             if recorded is None or now >= recorded.since + MERGE_SECONDS:

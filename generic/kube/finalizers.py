@@ -26,11 +26,19 @@ from actuator.qualified import require_qualified
 from generic.kube.dropped import CHANGED, NotStored
 from generic.kube.patches import add, remove, replace, test, tests_hold
 
-__all__ = ["Stale", "finalizer", "patch_tested", "put_on", "strip", "take_off"]
+__all__ = [
+    "Stale",
+    "add_finalizer",
+    "finalizer",
+    "patch_adding",
+    "patch_removing",
+    "patch_tested",
+    "remove_finalizers",
+]
 
 T = TypeVar("T")
 
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 # Clears the managed fields (Kubernetes documentation, "Server-Side Apply").
 _CLEAR_MANAGED_FIELDS: Raw = add("/metadata/managedFields", [{}])
 
@@ -43,7 +51,7 @@ class Stale(Exception):
         self.fresh = fresh
 
 
-def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
+def patch_adding(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
     """Return the patch that adds finalizer `name` to the list as read; it fails during deletion.
 
     Raises ValueError if the name is not qualified.
@@ -56,7 +64,7 @@ def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
     ]
 
 
-def take_off(
+def patch_removing(
     names: Collection[str], uid: str, finalizers: Sequence[str], *, deleting: bool = False
 ) -> list[Raw]:
     """Return the patch that removes finalizers from the list as read; others stay.
@@ -102,29 +110,53 @@ def patch_tested(
         if tests_hold(patch, fresh):
             raise
         raise Stale(f"{resource} {namespace}/{name} was modified concurrently", fresh) from None
-    path, kept = "/metadata/finalizers", answer["metadata"].get("finalizers") or ()
+    path = "/metadata/finalizers"
+    kept = answer["metadata"].get("finalizers") or ()
     added = [op["value"] for op in patch if (op["op"], op["path"]) == ("add", path)]
-    if any(one not in kept for finalizers in added for one in finalizers):
+    if any(item not in kept for finalizers in added for item in finalizers):
         raise NotStored(resource, [f"metadata.finalizers{CHANGED}"])
     return answer
 
 
-def strip(client: Client, resource: Resource, obj: Raw, names: Collection[str]) -> list[str]:
+def add_finalizer(client: Client, resource: Resource, obj: Raw, name: str) -> bool:
+    """Add a finalizer to an object as it was read; return False if it is being deleted without it.
+
+    Raises NotFound if it is deleted or replaced, Conflict if other clients keep changing the list,
+    ValueError if the name is not qualified, and ApiError.
+    """
+    meta = obj["metadata"]
+    where = (client, resource, meta["name"], meta.get("namespace", ""))
+    for _ in range(_MAX_ROUNDS):
+        finalizers: list[str] = meta.get("finalizers") or []
+        if name in finalizers or meta.get("deletionTimestamp") is not None:
+            return name in finalizers
+        try:
+            patch_tested(*where, patch_adding(name, meta["uid"], finalizers))
+            return True
+        except Stale as stale:
+            meta = stale.fresh["metadata"]
+    raise Conflict(409, f"{resource} {meta['name']} changes too often; retry")
+
+
+def remove_finalizers(
+    client: Client, resource: Resource, obj: Raw, names: Collection[str]
+) -> list[str]:
     """Remove finalizers from an object as it was read; return those that stay.
 
     Raises NotFound if it is deleted or replaced, Conflict if other clients keep changing the list,
     and ApiError.
     """
     meta = obj["metadata"]
-    name, namespace = meta["name"], meta.get("namespace", "")
-    for _ in range(_ROUNDS):
+    name = meta["name"]
+    namespace = meta.get("namespace", "")
+    for _ in range(_MAX_ROUNDS):
         finalizers: list[str] = meta.get("finalizers") or []
         rest = [other for other in finalizers if other not in names]
         if rest == finalizers:
             return rest
         try:
             patch_tested(
-                client, resource, name, namespace, take_off(names, meta["uid"], finalizers)
+                client, resource, name, namespace, patch_removing(names, meta["uid"], finalizers)
             )
             return rest
         except Stale as stale:
@@ -147,14 +179,14 @@ def finalizer(
     where = (client, resource, meta["name"], meta.get("namespace", ""))
     match (name in current, meta.get("deletionTimestamp") is not None):
         case (False, False):
-            guarded = patch_tested(*where, put_on(name, meta["uid"], current))
+            guarded = patch_tested(*where, patch_adding(name, meta["uid"], current))
             return apply(guarded)
         case (True, False):
             return apply(obj)
         case (True, True):
             cleanup(obj)
             with suppress(NotFound):  # another client removed it, and it was the last one
-                patch_tested(*where, take_off([name], meta["uid"], current, deleting=True))
+                patch_tested(*where, patch_removing([name], meta["uid"], current, deleting=True))
             return None
         case _:
             return None  # deleting, and without our finalizer

@@ -122,7 +122,8 @@ class Event(Struct, Generic[H], frozen=True):
     @property
     def went_back(self) -> bool:
         """Whether etcd may have been restored to a state before the last known one."""
-        old, new = self.old, self.new
+        old = self.old
+        new = self.new
         if new is None or not self.relisted:
             return False
         if old is None or new.resource_version < old.resource_version:

@@ -52,7 +52,7 @@ _STEADY = 5.0
 """Minimum seconds a stream must live to count as a success."""
 _AWAY = 1.0
 """Seconds without a stream after which etcd may have been restored: that takes longer."""
-_PATIENCE = 300.0
+_MAX_SILENT_SECONDS = 300.0
 """Maximum seconds for which a Retry-After is obeyed."""
 
 
@@ -221,7 +221,7 @@ class Informer:
     def _complete(self, listed: set[Request], version: str) -> None:
         """Finish a complete list: objects that it did not contain are deleted."""
         for event in self._store.prune(listed, _number(version)):
-            self._take(lambda one: one, event)
+            self._take(lambda item: item, event)
         self._version = version
         self._alive_at = time.monotonic()
         self.synced = True
@@ -260,7 +260,7 @@ class Informer:
         self._failures = min(self._failures + 1, 16)
         after = error.retry_after if isinstance(error, ApiError) else None
         self._opened_at = math.inf
-        stop.wait(max(delay, min(after or 0.0, _PATIENCE)))
+        stop.wait(max(delay, min(after or 0.0, _MAX_SILENT_SECONDS)))
 
     def _note_absence(self) -> None:
         """Record an absent kind, which is no failure: the server answered that it has no list."""
@@ -277,11 +277,11 @@ class Informer:
         server has not yet reached the version, as after a restore of etcd; and a server that was
         away: etcd may have been restored meanwhile.
         """
-        mute = isinstance(error, Silence) and self._alive_at == self._opened_at
+        unresponsive = isinstance(error, Silence) and self._alive_at == self._opened_at
         is_open = not math.isinf(self._opened_at)
         was_away = isinstance(error, Unavailable) and not is_open and self.failing() > _AWAY
         is_useless = isinstance(error, Gone | NotFound) or not isinstance(error, ApiError)
-        if mute or was_away or is_useless:
+        if unresponsive or was_away or is_useless:
             self._version = ""
             if self.synced:
                 self._reason = "expired" if isinstance(error, Gone) else "error"
@@ -289,7 +289,8 @@ class Informer:
     def _say_problem(self, problem: str | None, *, quietly: bool = False) -> None:
         if problem == self.problem and quietly >= self._quietly:
             return
-        self.problem, self._quietly = problem, quietly
+        self.problem = problem
+        self._quietly = quietly
         if problem is None:
             text = "kind is served" if self.absent else "watch resumed"
             logger.info(text, extra={"fields": {"resource": self.name}})

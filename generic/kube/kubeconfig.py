@@ -1,416 +1,345 @@
-"""Access to the API server: its address, its CA and the credentials, refreshed when they change.
+"""Kubeconfigs: one reader with one allow-list, for Secrets and for files.
 
-A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) and the
-service account of a pod are used directly. The package `kubernetes` reads all others (several
-files, exec plugins, tokens that expire), and applies proxy variables. No other file imports it. It
-is imported on first use, since its 320 modules take a third of a second.
+A tenant may write the kubeconfig in a Secret. YAML readers disagree about merges, tags and
+duplicate keys, and a kubeconfig can run programs and read files. Therefore `read_kubeconfig`
+extracts one server, its CA and one inline credential, and no other code reads the original bytes.
 
-TLS is always verified: a kubeconfig with insecure-skip-tls-verify is refused, because any server
-could receive the credentials. Credentials are sent to https:// servers only. An exec plugin has
-no time limit (the official package sets none); while it hangs, requests wait.
+`read_files` trusts the files of the person who runs a command. It also reads the files that they
+name, and returns an exec plugin without running it. The token of an auth-provider is used as it is,
+and kubectl renews it in the file.
 
-The configuration is read again when one of its files changes, and when the API server refuses the
-credentials or its certificate is refused. Not here: requests (`client`), kubeconfigs of tenants
-(`inline_kubeconfig`).
+Source of the format: Kubernetes documentation, "kubeconfig (v1)" and "Organizing Cluster Access
+Using kubeconfig Files". Not here: connections, and their credentials over time (`access`).
 """
 
-import logging
-import os
-import ssl
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import base64
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
-from msgspec import Struct
+import attrs
 
-from actuator.errors import ConfigurationError, Unauthorized
-from generic.kube.connecting import Route
-from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
-from generic.kube.transport import HttpTransport
+from actuator.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from kubernetes.client import Configuration
+    import yaml
 
-logger = logging.getLogger(__name__)
+_CA = "certificate-authority-data"
+_CERTIFICATE = "client-certificate-data"
+_KEY = "client-key-data"
+_SERVER_NAME = "tls-server-name"
+_TEXT = "(?s).*"
+_HOST = r"[\w.-]{1,253}"
+_BASE64 = r"[\w+/=\n]*"
+_URL = rf"https://({_HOST}|\[[0-9A-Fa-f:.]+\])(:[0-9]{{1,5}})?(/[\w.~:-]+)*/?"
+_KINDS = ("cluster", "user", "context")
+_TOP = "the top level"
+_ALLOWED: dict[str, dict[str, str | None]] = {
+    _TOP: {
+        **dict.fromkeys(("apiVersion", "kind", "preferences", "extensions")),
+        **dict.fromkeys(("clusters", "users", "contexts")),
+        "current-context": _TEXT,
+    },
+    **{f"{kind}s": {"name": _TEXT, kind: None} for kind in _KINDS},
+    "cluster": {"server": _URL, _CA: _BASE64, _SERVER_NAME: _HOST, "extensions": None},
+    "user": {"token": "[!-~]*", _CERTIFICATE: _BASE64, _KEY: _BASE64, "extensions": None},
+    "context": {"cluster": _TEXT, "user": _TEXT, "namespace": None, "extensions": None},
+}
+"""The keys of each part. In a Secret, a text matches its pattern; None allows any value."""
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_ALLOWED_IN_FILES: dict[str, dict[str, str | None]] = {
+    "cluster": {_PATHS[0]: _TEXT, "proxy-url": _TEXT, "insecure-skip-tls-verify": None},
+    "user": {
+        **dict.fromkeys((*_PATHS[1:], "username", "password"), _TEXT),
+        **dict.fromkeys(("exec", "auth-provider")),
+    },
+    "auth-provider": {"config": None},
+    "config": dict.fromkeys(("id-token", "access-token"), _TEXT),
+}
+"""More keys, for files only. They are refused in a Secret, as all others are."""
+_QUOTABLE = {
+    *("as", "as-uid", "as-groups", "as-user-extra", "disable-compression"),
+    *(key for part in (*_ALLOWED.values(), *_ALLOWED_IN_FILES.values()) for key in part),
+}
+"""Any other key is the tenant's text, which no error repeats."""
+_USED = f"server (https://), {_CA} (PEM), and either token or {_CERTIFICATE} with {_KEY}"
+_NULL = {"", "~", "null", "Null", "NULL"}
+_PEM_LABEL = re.compile(rb"-----BEGIN ([^-\n]*)-----")
+_PLAIN_KEYS = {b"PRIVATE KEY", b"EC PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PARAMETERS"}
+"""Encrypted keys are refused: decrypting can cost as much CPU as their author wants."""
+_MAX_KIB = 256
+_MAX_NODES = 5000
+_MAX_LEVELS = 12
+_MAX_KEY_BYTES = 8192
+"""With a longer key (RSA of more than 8,192 bits) each handshake costs seconds of CPU."""
+_LOADER = "CLoader"  # only its events are used, and no constructor
+_Fields = dict[str, Any]
 
 
-class NoKubeconfig(ConfigurationError):
-    """The kubeconfig does not exist."""
+@attrs.frozen
+class InlineKubeconfig:
+    """One server and one credential: `token`, or `certificate` and `key` (PEM)."""
+
+    server: str
+    ca: bytes = attrs.field(repr=False)
+    token: str = attrs.field(default="", repr=False)
+    certificate: bytes = attrs.field(default=b"", repr=False)
+    key: bytes = attrs.field(default=b"", repr=False)
+    tls_server_name: str = ""
+
+    def encoded(self, name: str = "inline") -> bytes:
+        """Return a new kubeconfig with these values, as JSON, which all YAML parsers read alike."""
+        cluster = {"server": self.server, _CA: self.ca, _SERVER_NAME: self.tls_server_name}
+        user = {"token": self.token, _CERTIFICATE: self.certificate, _KEY: self.key}
+        return write_kubeconfig(cluster, user, name)
 
 
-class _Source(Struct, frozen=True):
-    """A configuration to read; `server` replaces its URL."""
+@attrs.frozen
+class LocalKubeconfig:
+    """A configuration to connect with; `name` is for errors. Without a CA, the system's count."""
 
     name: str
-    server: str
-    connections: int
-    files: Sequence[str] = ()
+    inline: InlineKubeconfig
+    files: tuple[str, ...] = ()
+    """The files that were read."""
+    proxy: str = attrs.field(default="", repr=False)
+    password: str = attrs.field(default="", repr=False)
+    """USER:PASSWORD."""
+    plugin: tuple[_Fields, str, _Fields] | None = attrs.field(default=None, repr=False)
+    """The entry `exec`, the folder to run in, and the cluster."""
+    expires: str = ""
+    """The time at which the credentials of the plugin expire, "" for never."""
     is_trusted: bool = True
 
-
-class _Loaded(Struct, frozen=True):
-    """A configuration as read."""
-
-    url: str
-    transport: HttpTransport
-    token: Callable[[], str | None]
-    """Return the current Authorization header; this may run an exec plugin."""
-    files: Sequence[str] = ()
-    """The files that the configuration was read from."""
-
-
-_POD = "the pod's service account"
-_FRESH = 10.0
-"""Seconds before the official package is asked for the token again."""
-_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Kubernetes documentation, "Accessing the Kubernetes API from a Pod"."""
-_ONE_AT_A_TIME = threading.Lock()
-"""The package shares the files that it creates for inline data between all loads."""
-
-
-class Access:
-    """Connections and credentials for an API server. Safe to use from any thread.
-
-    `transport` holds the connections, `prefix` precedes every path, `host` is the API server's
-    host:port. They change when the configuration is read again.
-    """
-
-    transport: HttpTransport
-    prefix: str
-    host: str
-
-    def __init__(self, load: Callable[[], _Loaded]) -> None:
-        self._load = load
-        self._lock = threading.Lock()
-        self._fresh_until = 0.0
-        self._reload_from = 0.0  # rate limit for reading again after a refusal
-        self._refused = self._distrusted = False
-        self._problem = ""
-        self._authorization = self._url = ""
-        self._adopt(load())
-
+    @property
     def authorization(self) -> str:
-        """Return the Authorization header, "" for none. Raises Unauthorized without credentials."""
-        if time.monotonic() < self._fresh_until:
-            return self._authorization
-        with self._lock:
-            if time.monotonic() >= self._fresh_until:
-                self._refresh()
-            return self._authorization
-
-    def refused(self, authorization: str) -> None:
-        """Read the configuration again before the next request: this header was answered 401."""
-        with self._lock:
-            if authorization == self._authorization and time.monotonic() >= self._reload_from:
-                self._refused = True
-                self._fresh_until = 0.0
-
-    def distrusted(self, transport: HttpTransport) -> None:
-        """Read the configuration again before the next request: TLS failed with this transport."""
-        with self._lock:
-            if transport is self.transport and time.monotonic() >= self._reload_from:
-                self._distrusted = True
-                self._fresh_until = 0.0
-
-    def _refresh(self) -> None:
-        if self._refused or self._distrusted or _versions(self._loaded.files) != self._versions:
-            self._reload_from = time.monotonic() + _FRESH
-            self._distrusted = False
-            try:
-                self._adopt(self._load())
-                self._refused, self._problem, self._authorization = False, "", ""
-            except (ConfigurationError, OSError) as error:
-                if self._refused:
-                    raise Unauthorized(0, str(error)) from error
-                if str(error) != self._problem:
-                    self._problem = str(error)
-                    fields = {"fields": {"error": str(error)}}
-                    logger.warning("kubeconfig reload failed, using the previous one", extra=fields)
-        try:
-            with _complaints() as complaints:
-                token = self._loaded.token()
-        except Exception as error:  # the loaders raise anything; the old token may still be valid
-            complaints, token = [_one_line(error)], None
-        for complaint in complaints:
-            logger.warning("credential refresh failed", extra={"fields": {"error": complaint}})
-        self._authorization = token or self._authorization
-        self._fresh_until = time.monotonic() + _FRESH
-
-    def _adopt(self, loaded: _Loaded) -> None:
-        if self._url not in ("", loaded.url):
-            raise ConfigurationError(
-                f"the API server's address changed to {loaded.url}; restart the process to use it"
-            )
-        url = urlsplit(loaded.url.rstrip("/"))
-        self._url, self._loaded, self._versions = loaded.url, loaded, _versions(loaded.files)
-        self.host, self.prefix, self.transport = url.netloc, url.path, loaded.transport
+        """The Authorization header, "" for none."""
+        if self.inline.token:
+            return f"Bearer {self.inline.token}"
+        return f"Basic {base64.b64encode(self.password.encode()).decode()}" if self.password else ""
 
 
-def find_access(
-    kubeconfig: Path | InlineKubeconfig | None,
-    context: str | None,
-    connections: int,
-    server: str = "",
-) -> Access:
-    """Find the configuration: the given kubeconfig, KUBECONFIG, the pod's account, ~/.kube/config.
+def write_kubeconfig(cluster: _Fields, user: _Fields, name: str, namespace: str = "") -> bytes:
+    """Return a kubeconfig with one context, and without empty values. Bytes become base64."""
+    config: _Fields = {"apiVersion": "v1", "kind": "Config", "current-context": name}
+    context = {"cluster": name, "user": name, "namespace": namespace}
+    for kind, fields in (("cluster", cluster), ("user", user), ("context", context)):
+        used = {key: value for key, value in fields.items() if value}
+        config[f"{kind}s"] = [{"name": name, kind: used}]
+    text = json.dumps(config, indent=2, default=lambda data: base64.b64encode(data).decode())
+    return text.encode() + b"\n"
 
-    `server` is a URL that replaces the configured one. Raises ConfigurationError with one sentence:
-    the file and its problem.
+
+def read_kubeconfig(content: bytes, context: str | None = None) -> InlineKubeconfig:
+    """Return the server and credential of a context, by default the current one.
+
+    Raises ConfigurationError: one sentence that quotes only keys of the format.
     """
-    if server and urlsplit(server).scheme not in ("http", "https"):
-        raise ConfigurationError(f"invalid API server URL {server!r}; set https://HOST:PORT")
-
-    def load() -> _Loaded:
-        if isinstance(kubeconfig, InlineKubeconfig):
-            source = _Source("the kubeconfig", server, connections, is_trusted=False)
-            return _direct(source, kubeconfig)
-        if kubeconfig is None and context is None and _in_cluster():
-            files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
-            return _direct(_Source(_POD, server, connections, files), service_account())
-        path = _path(kubeconfig)
-        source = _Source(f"kubeconfig {path}", server, connections, path.split(os.pathsep))
-        with suppress(ConfigurationError, OSError):  # the package supports more than this
-            found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
-            return _direct(source, found)
-        return _by_package(source, path, context)
-
-    return Access(load)
-
-
-def service_account() -> InlineKubeconfig:
-    """Return the server, CA and token of the pod. Raises ConfigurationError for an unusable one."""
-    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
+    config = _config(_tree(content))
+    found = _inline(*_selected(config, context or config["current-context"]))
     try:
-        ca = (_SERVICE_ACCOUNT / "ca.crt").read_bytes()
-        token = (_SERVICE_ACCOUNT / "token").read_text().strip()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{_POD} cannot be used: {_one_line(error)}") from error
-    if not (ca and token and host and port):
-        raise ConfigurationError(f"{_POD} cannot be used: its CA, token, host or port is empty")
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return InlineKubeconfig(server, ca, token)
+        has_server = bool(found.server) and urlsplit(found.server).port != 0
+    except ValueError:  # the port or the IPv6 address is out of range
+        has_server = False
+    has_one = bool(found.token) != bool(found.certificate) == bool(found.key)
+    if not _PLAIN_KEYS.issuperset(_PEM_LABEL.findall(found.key)) or b"ENCRYPTED" in found.key:
+        _refuse(f"has {_KEY} encrypted or of an unsupported type; use an unencrypted PEM key")
+    if not (has_server and found.ca and has_one) or len(found.key) > _MAX_KEY_BYTES:
+        _refuse(f"needs {_USED} (at most {_MAX_KEY_BYTES} bytes) in its current context")
+    return found
 
 
-def _direct(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
-    url = source.server or kubeconfig.server
-    _refuse_clear_text(source.name, url)
-    # Comments may have other characters. Never empty: the system's CAs would be trusted then.
-    tls = _trust(source.name, text=kubeconfig.ca.decode("ascii", "backslashreplace"))
-    if kubeconfig.certificate:
-        with _file(kubeconfig.certificate) as certificate, _file(kubeconfig.key) as key:
-            _authenticate(source.name, tls, certificate, key)
-    transport = _transport(url, tls, kubeconfig.tls_server_name, source)
-    token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
-    return _Loaded(url, transport, lambda: token, source.files)
+def read_files(name: str, paths: Sequence[Path], context: str | None = None) -> LocalKubeconfig:
+    """Return a context of the files, by default the current one.
 
-
-def _by_package(source: _Source, path: str, context: str | None) -> _Loaded:
-    from kubernetes.client import Configuration
-
-    configuration = Configuration()
-    with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
-        _use(source.name, lambda: _load_kubeconfig(configuration, path, context, folder))
-        _refuse_unverified(source.name, configuration)
-        used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-        tls = _trust(source.name, file=configuration.ssl_ca_cert)
-        if configuration.cert_file:
-            _authenticate(source.name, tls, configuration.cert_file, configuration.key_file)
-    files = [*source.files, *(file for file in used if file and not file.startswith(folder))]
-    url = source.server or configuration.host
-    if configuration.api_key or configuration.cert_file:
-        _refuse_clear_text(source.name, url)
-    name = configuration.tls_server_name or ""
-    transport = _transport(url, tls, name, source, configuration)
-
-    def token() -> str | None:
-        found: str | None = configuration.get_api_key_with_prefix("BearerToken")
-        return found
-
-    return _Loaded(url, transport, token, files)
-
-
-def _transport(
-    url: str,
-    tls: ssl.SSLContext,
-    server_name: str,
-    source: _Source,
-    configuration: "Configuration | None" = None,
-) -> HttpTransport:
-    """Return the connections to a server; the package applies the many rules for proxies."""
-    proxy = _proxy(source.name, url, tls, configuration) if configuration or getproxies() else None
-    size, is_trusted = source.connections, source.is_trusted
-    return HttpTransport(url, tls, server_name, size, proxy=proxy, is_trusted=is_trusted)
-
-
-def _proxy(
-    source: str, url: str, tls: ssl.SSLContext, configuration: "Configuration | None"
-) -> Route | None:
-    """Return the proxy for a server, which is trusted like the API server."""
-    from kubernetes.client import ApiClient, Configuration
-    from urllib3 import PoolManager
-
-    configuration = configuration or Configuration()
-    configuration.host = url
-    if type(ApiClient(configuration).rest_client.pool_manager) is PoolManager:
-        return None  # not one of its subclasses for proxies
-    used = urlsplit(configuration.proxy or "")
-    if used.scheme not in ("http", "https") or not used.hostname:
-        raise ConfigurationError(f"{source}: its proxy is not supported; set http://HOST:PORT")
-    secured = tls if used.scheme == "https" else None
-    address = used.hostname, used.port or (443 if secured else 80)
-    return Route(address, secured, used.hostname, configuration.proxy_headers or {})
-
-
-def _refuse_clear_text(source: str, url: str) -> None:
-    if not url.lower().startswith("https:"):
-        raise ConfigurationError(
-            f"{source}: refusing to send credentials to {url} without TLS; set an https:// server, "
-            "or a user without credentials"
-        )
-
-
-def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:
-    """Return values that change when a file is written or replaced; None for a missing file."""
-
-    def version(file: str) -> tuple[int, int, int] | None:
-        try:
-            found = Path(file).expanduser().stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-    return [version(file) for file in files]
-
-
-def _in_cluster() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
-
-
-def _path(kubeconfig: Path | None) -> str:
-    """Return the path for `kubernetes`: several joined with colons, as in KUBECONFIG."""
-    default = Path("~/.kube/config").expanduser()
-    path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
-    if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
-        raise NoKubeconfig(f"kubeconfig {path} does not exist; set --kubeconfig or KUBECONFIG")
-    return path
-
-
-def _use(source: str, load: Callable[[], None]) -> None:
-    try:
-        with _complaints() as complaints:
-            load()
-    except Exception as error:  # the package raises any exception of its parsers
-        remedy = "; correct the file" if source.startswith("kubeconfig") else ""
-        raise ConfigurationError(f"cannot load {source}: {_one_line(error)}{remedy}") from error
-    if complaints:
-        raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
-
-
-@contextmanager
-def _file(content: bytes) -> Iterator[str]:
-    """Yield the path of a private file with this content: OpenSSL reads keys from files only."""
-    with NamedTemporaryFile(prefix="kubeconfig-") as file:
-        file.write(content)
-        file.flush()
-        yield file.name
-
-
-def _load_kubeconfig(
-    configuration: "Configuration", path: str, context: str | None, inline: str
-) -> None:
-    """Load with the package, which writes inline data into files in the folder `inline`."""
-    from kubernetes import config as kube_config
-    from kubernetes.config.config_exception import ConfigException
-
-    configuration.host = ""  # else a cluster without a server would mean localhost
-    try:
-        kube_config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=path,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-            temp_file_path=inline,
-        )
-    except ConfigException:
-        _check_context(path, context)
-        raise
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError("not a valid kubeconfig") from error
-    url = urlsplit(configuration.host)
-    if not url.hostname or url.port == 0:  # reading an impossible port raises ValueError
-        raise ValueError("its cluster has no server")
-
-
-def _check_context(path: str, context: str | None) -> None:
-    """Raise ValueError with the names of the existing contexts: the package does not."""
-    from kubernetes.config.kube_config import KubeConfigMerger
-
-    config = KubeConfigMerger(path).config.value  # type: ignore[no-untyped-call]
-    names = [str(entry["name"]) for entry in config["contexts"]]
-    wanted = context or config.get("current-context")
+    Raises ConfigurationError, OSError, ValueError: one sentence without credentials.
+    """
+    config = _merged(paths)
+    names = [known for known, _ in config["context"]]
+    wanted = context or config["current-context"]
     if wanted not in names:
         which = f"context {wanted!r} not found" if wanted else "current-context is not set"
         raise ValueError(f"{which}; set --context to one of: {', '.join(names)}")
-
-
-def _refuse_unverified(source: str, configuration: "Configuration") -> None:
-    if not configuration.verify_ssl:
-        raise ConfigurationError(
-            f"{source}: insecure-skip-tls-verify is not supported, because it exposes credentials; "
+    cluster, user = _selected(config, wanted)
+    if cluster["insecure-skip-tls-verify"]:
+        raise ValueError(
+            "insecure-skip-tls-verify is not supported, because it exposes credentials; "
             "set certificate-authority instead"
         )
+    url = urlsplit(cluster["server"])
+    if not url.hostname or url.port == 0:  # reading an impossible port raises ValueError
+        raise ValueError("its cluster has no server")
+    inline = _inline(cluster, user)
+    named = [fields[key] for fields in (cluster, user) for key in _PATHS if fields.get(key)]
+    has_password = not inline.token and user["username"] and user["password"]
+    return LocalKubeconfig(
+        name,
+        inline,
+        (*map(str, paths), *named),
+        cluster["proxy-url"],
+        f"{user['username']}:{user['password']}" if has_password else "",
+        (user["exec"], user["folder"], cluster) if user["exec"] and not inline.token else None,
+    )
 
 
-def _trust(source: str, *, file: str | None = None, text: str | None = None) -> ssl.SSLContext:
-    """Return the TLS context of all connections, which trusts this CA, by default the system's.
+def _selected(config: _Fields, context: str) -> tuple[_Fields, _Fields]:
+    """Return the cluster and the user of a context."""
+    chosen = _named(config, "context", context)
+    return _named(config, "cluster", chosen["cluster"]), _named(config, "user", chosen["user"])
 
-    Raises ConfigurationError for an unusable CA.
-    """
+
+def _inline(cluster: _Fields, user: _Fields) -> InlineKubeconfig:
+    """Return the values of a context; those of a Secret name no files."""
+    ca = _pem(cluster, _CA)
+    certificate = _pem(user, _CERTIFICATE)
+    key = _pem(user, _KEY)
+    provider = _fields(user.get("auth-provider"), "auth-provider", is_local=True)
+    tokens = _fields(provider["config"], "config", is_local=True)
+    token = tokens["id-token"] or tokens["access-token"] or user["token"]
+    if not token and user.get("tokenFile"):
+        token = Path(user["tokenFile"]).read_text().strip()
+    return InlineKubeconfig(cluster["server"], ca, token, certificate, key, cluster[_SERVER_NAME])
+
+
+def _pem(fields: _Fields, key: str) -> bytes:
+    """Return the data of a key, or the content of the file in the key without -data."""
+    path = fields.get(key.removesuffix("-data"))
+    if path and not fields[key]:
+        return Path(path).read_bytes()
     try:
-        tls = ssl.create_default_context(cafile=file, cadata=text)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"{source}: cannot use its certificate-authority: {error}"
-        ) from error
-    tls.set_alpn_protocols(["http/1.1"])
-    return tls
+        data = base64.b64decode(fields[key].replace("\n", ""), validate=True)
+    except ValueError:
+        data = b"?"
+    if data and b"-----BEGIN " not in data:
+        _refuse(f"has an invalid {key}; set PEM in base64")
+    return data
 
 
-def _authenticate(source: str, tls: ssl.SSLContext, certificate: str, key: str | None) -> None:
-    """Present this certificate on all connections. Raises ConfigurationError for unusable files."""
+def _refuse(why: str) -> NoReturn:
+    raise ConfigurationError(f"the kubeconfig {why}")
+
+
+def _merged(paths: Sequence[Path]) -> _Fields:
+    """Return the entries of several files, as kubectl merges them. Paths become absolute."""
+    merged = _config({}, is_local=True)
+    for path in paths:
+        if not path.is_file():
+            continue
+        config = _config(_user_tree(path), is_local=True)
+        folder = path.absolute().parent
+        merged["current-context"] = merged["current-context"] or config["current-context"]
+        for kind in _KINDS:
+            known = {name for name, _ in merged[kind]}
+            for name, fields in config[kind]:
+                named = {key: str(folder / fields[key]) for key in _PATHS if fields.get(key)}
+                if name not in known:
+                    merged[kind].append((name, {**fields, **named, "folder": str(folder)}))
+    merged["user"].append(("", _fields({}, "user", is_local=True)))  # of a context without one
+    return merged
+
+
+def _user_tree(path: Path) -> _Fields:
+    """Return the document of a file. Raises ValueError, which does not quote the file."""
+    import yaml  # on first use: an in-cluster configuration does not need it
+
     try:
-        # A password, so that OpenSSL does not ask for one on the terminal.
-        tls.load_cert_chain(certificate, key, password="")
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{source}: cannot use its client-certificate: {error}") from error
+        tree = yaml.safe_load(path.read_bytes())  # libyaml crashes on deep documents
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise ValueError(f"{getattr(error, 'problem', None) or 'not YAML'}{where}") from None
+    if not tree or not isinstance(tree, dict):
+        raise ValueError("not a valid kubeconfig" if tree else "the file is empty")
+    return tree
 
 
-@contextmanager
-def _complaints() -> Iterator[list[str]]:
-    """Collect errors that the official package only logs, such as a failing exec plugin."""
-    heard: list[str] = []
+def _tree(content: bytes) -> Any:
+    """Return a tenant's document as dicts, lists and texts, without references or types."""
+    import yaml
 
-    def listen(record: logging.LogRecord) -> bool:
-        ours = record.module == "kube_config" and record.thread == threading.get_ident()
-        if ours:
-            heard.append(" ".join(record.getMessage().split()))
-        return not ours
-
-    root, quiet = logging.getLogger(), logging.NullHandler()
-    root.addHandler(quiet)  # without a handler, logging.error() would install one permanently
-    root.addFilter(listen)
+    stack: list[list[Any]] = [[]]
     try:
-        yield heard
-    finally:
-        root.removeFilter(listen)
-        root.removeHandler(quiet)
+        text = content.decode("utf-8-sig") if len(content) <= _MAX_KIB * 1024 else ""
+        loader = getattr(yaml, _LOADER, yaml.Loader)
+        for number, event in enumerate(yaml.parse(text, Loader=loader)):
+            if number >= _MAX_NODES or len(stack) > _MAX_LEVELS:
+                break
+            _add(event, stack)
+        else:
+            if len(stack[0]) == 1:
+                return stack[0][0]
+    except (yaml.YAMLError, ValueError, OverflowError):  # not UTF-8, or an escape beyond Unicode
+        pass
+    _refuse(
+        f"must be one YAML document in UTF-8 of at most {_MAX_KIB} KiB, {_MAX_NODES} nodes and "
+        f"{_MAX_LEVELS} levels; write it with `kubectl config view --raw --minify --flatten`"
+    )
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _add(event: "yaml.Event", stack: list[list[Any]]) -> None:
+    """Put one event into the innermost open collection."""
+    import yaml
+
+    if getattr(event, "anchor", None) is not None or getattr(event, "tag", None) is not None:
+        _refuse("uses YAML anchors, aliases or tags; write the values themselves")
+    if isinstance(event, yaml.CollectionStartEvent):
+        stack.append([])
+    elif isinstance(event, yaml.ScalarEvent):
+        if not event.value.replace("\n", "").isprintable():
+            _refuse("has a control character in a value; remove it")
+        stack[-1].append("" if event.implicit[0] and event.value in _NULL else event.value)
+    elif isinstance(event, yaml.CollectionEndEvent):
+        nodes: Any = stack.pop()
+        if isinstance(event, yaml.MappingEndEvent):
+            keys = [key for key in nodes[::2] if isinstance(key, str) and key != "<<"]
+            if len(set(keys)) < len(nodes) / 2:
+                _refuse("has a duplicate key, a merge key or a key that is not a string; remove it")
+            nodes = dict(zip(keys, nodes[1::2], strict=True))
+        stack[-1].append(nodes)
+
+
+def _config(tree: Any, is_local: bool = False) -> _Fields:
+    """Return the current-context, and for each kind a list of names and fields."""
+    top = _fields(tree, _TOP, is_local)
+    config: _Fields = {"current-context": top["current-context"]}
+    for kind in _KINDS:
+        part = f"{kind}s"
+        if not isinstance(top[part] or [], list):
+            _refuse_value(part, is_local)
+        entries = [_fields(entry, part, is_local) for entry in top[part] or []]
+        config[kind] = [(entry["name"], _fields(entry[kind], kind, is_local)) for entry in entries]
+    return config
+
+
+def _fields(value: Any, part: str, is_local: bool) -> _Fields:
+    """Return the allowed fields of a mapping; a missing text is ""."""
+    fields = value or {}
+    if not isinstance(fields, dict):
+        _refuse_value(part, is_local)
+    allowed = _ALLOWED.get(part, {}) | (_ALLOWED_IN_FILES.get(part, {}) if is_local else {})
+    for key in [] if is_local else sorted(fields.keys() - allowed.keys()):
+        quoted = f"the key {key}" if key in _QUOTABLE else "an unknown key"
+        _refuse(f"has {quoted} in {part}; remove it: only {_USED} are used")
+    found = {key: fields.get(key) for key in allowed}
+    for key, pattern in allowed.items():
+        if pattern is None:
+            continue
+        text = found[key] = "" if found[key] in (None, [], {}) else found[key]
+        is_text = isinstance(text, str)
+        if not is_text or (text and not is_local and not re.fullmatch(pattern, text, re.ASCII)):
+            _refuse_value(key, is_local)
+    return found
+
+
+def _refuse_value(where: str, is_local: bool) -> NoReturn:
+    _refuse(f"has an invalid value in {where}" + ("" if is_local else f"; set {_USED}"))
+
+
+def _named(config: _Fields, kind: str, name: str) -> _Fields:
+    found: list[_Fields] = [fields for known, fields in config[kind] if known == name]
+    if len(found) != 1:
+        _refuse(f"has {len(found)} {kind}s with the name in its current context; keep one")
+    return found[0]

@@ -79,7 +79,7 @@ def remedy_for(reason: str, text: str) -> str:
     version = f"{group}/v1" if group else "v1"
     if requested and requested[1].startswith(f"{group}/"):
         version = requested[1]
-    code = f'Permission(api_version="{version}", resource="{resource}", verbs=["{verb}"])'
+    code = f'Resource("{version}", "{resource}").permission("{verb}")'
     remedy = f"add {code} to the `permissions` of the actuator, and apply `actuator rbac`"
     return f"grant the permission; for the seed, {remedy}"
 

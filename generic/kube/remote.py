@@ -17,11 +17,11 @@ from typing import Any
 from actuator.errors import ConfigurationError, Forbidden, NotFound, ShootUnreachable
 from actuator.interface import SECRETS, SHOOT_ACCESS, Client
 from generic.kube.client import HttpClient, connect
-from generic.kube.inline_kubeconfig import read_kubeconfig
+from generic.kube.kubeconfig import read_kubeconfig
 
 _CONNECTIONS = 2
 """Maximum idle connections of each client."""
-_MOST_SHOOTS = 256
+_MAX_SHOOTS = 256
 """Maximum clients of shoots; the one that was not used for the longest time is dropped."""
 
 
@@ -75,7 +75,7 @@ class Remote:
             client = _connect(source, kubeconfig)
         with self._lock:
             self._known[namespace] = kubeconfig, client
-            if len(self._known) > _MOST_SHOOTS:
+            if len(self._known) > _MAX_SHOOTS:
                 del self._known[next(iter(self._known))]
         return client
 

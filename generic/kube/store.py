@@ -31,7 +31,7 @@ _DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=Header)
 
 
-class Entry(Struct, Generic[H], frozen=True, gc=False):
+class StoredObject(Struct, Generic[H], frozen=True, gc=False):
     """One object: its header, and its JSON without managedFields."""
 
     header: H
@@ -46,7 +46,7 @@ class Entry(Struct, Generic[H], frozen=True, gc=False):
 
 
 def _gone(
-    request: Request, last: Entry[H], *, own: bool = False, relisted: bool = False
+    request: Request, last: StoredObject[H], *, own: bool = False, relisted: bool = False
 ) -> Event[H]:
     return Event(EventType.DELETED, request, last.header, None, own, False, relisted, last.raw)
 
@@ -54,7 +54,7 @@ def _gone(
 class _Dead(Struct, Generic[H], frozen=True):
     """An object that is known to be deleted before the watch reports it."""
 
-    last: Entry[H]
+    last: StoredObject[H]
     version: int
     """The earliest version at which it can have been deleted."""
     since: float
@@ -89,7 +89,7 @@ class Store(Generic[H]):
         self._keeps = keeps
         self._compressed = compressed
         self._lock = threading.Lock()
-        self._entries: dict[Request, Entry[H]] = {}
+        self._entries: dict[Request, StoredObject[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
         self._own: dict[Request, set[int]] = {}  # the versions that we wrote
         self._dead: dict[Request, _Dead[H]] = {}
@@ -98,7 +98,7 @@ class Store(Generic[H]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, request: Request) -> Entry[H] | None:
+    def get(self, request: Request) -> StoredObject[H] | None:
         """Return the entry, or None."""
         return self._entries.get(request)
 
@@ -130,7 +130,9 @@ class Store(Generic[H]):
     def observe(self, obj: Raw | Document, *, relisted: bool = False) -> Event[H] | None:
         """Store an object from a watch or a list; return None if nothing changed."""
         document = Document.of(obj)
-        request, uid, version = document.request, document.uid, document.version
+        request = document.request
+        uid = document.uid
+        version = document.version
         with self._lock:
             old = self._entries.get(request)
             own = self._take_own(request, version)
@@ -157,7 +159,8 @@ class Store(Generic[H]):
         A deletion that we already knew is returned too, as our own: other objects may wait for it.
         """
         document = Document.of(obj)
-        request, uid = document.request, document.uid
+        request = document.request
+        uid = document.uid
         with self._lock:
             if self._is_dead(request, uid):
                 return _gone(request, self._dead.pop(request).last, own=True)
@@ -189,10 +192,11 @@ class Store(Generic[H]):
                     events.append(_gone(request, entry, relisted=True))
         return events
 
-    def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
+    def written(self, obj: Raw) -> tuple[StoredObject[H], Event[H]]:
         """Store the answer to our own write, and remember its resourceVersion."""
         document = Document.of(obj)
-        request, entry = document.request, self._entry(document)
+        request = document.request
+        entry = self._entry(document)
         version = entry.header.resource_version
         meta = as_dict(obj.get("metadata"))
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
@@ -215,22 +219,22 @@ class Store(Generic[H]):
             if old is not None and old.header.uid == uid:
                 self._bury(request, old, old.header.resource_version + 1)
 
-    def _entry(self, document: Document) -> Entry[H]:
+    def _entry(self, document: Document) -> StoredObject[H]:
         header = self._make_header(document.fields)
         if not self._keeps(document.request, header):
-            return Entry(header, b"")
+            return StoredObject(header, b"")
         raw = document.encoded()
         if _CUT in raw:
             header = as_unreadable(header)
         if not self._compressed:
-            return Entry(header, raw)
-        return Entry(header, zlib.compress(raw, _FASTEST), is_compressed=True)
+            return StoredObject(header, raw)
+        return StoredObject(header, zlib.compress(raw, _FASTEST), is_compressed=True)
 
-    def _put(self, request: Request, entry: Entry[H]) -> None:
+    def _put(self, request: Request, entry: StoredObject[H]) -> None:
         self._entries[request] = entry
         self._by_namespace[request.namespace].add(request)
 
-    def _bury(self, request: Request, last: Entry[H], version: int) -> None:
+    def _bury(self, request: Request, last: StoredObject[H], version: int) -> None:
         """Remove the object, and remember that older events of it may still arrive."""
         self._drop(request)
         self._dead[request] = _Dead(last, version, time.monotonic())
@@ -262,7 +266,7 @@ class Store(Generic[H]):
             del self._own[request]
         return version in left
 
-    def _wrote_since(self, request: Request, entry: Entry[H], version: int) -> bool:
+    def _wrote_since(self, request: Request, entry: StoredObject[H], version: int) -> bool:
         """Whether the store has a write of ours since the list began that is newer than it."""
         newest = entry.header.resource_version
         return newest > version and newest in self._own.get(request, ())

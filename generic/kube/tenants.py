@@ -16,16 +16,20 @@ from generic.kube.transport import Response
 PAGE = MOST_PAGES = 100
 """Objects to ask for in one page, and maximum pages of one list."""
 _MIB = 2**20
-_MOST_BYTES, _MOST_ERROR, _MOST_TOKEN = 8 * _MIB, 64 * 2**10, 4096
+_MAX_BYTES = 8 * _MIB
+_MAX_ERROR = 64 * 2**10
+_MAX_TOKEN = 4096
 """Maximum bytes of one answer, of an error, and of a continue token."""
-_MOST, _ALL, _SMALL = 64 * _MIB, 96 * _MIB, _MIB
+_MAX_TOTAL_BYTES = 64 * _MIB
+_ALL = 96 * _MIB
+_SMALL = _MIB
 """Maximum memory of one operation, and of all. A small one does not depend on the others."""
 _PER_VALUE = 96
 """Bytes that each of the characters `,:[{` may cost; tests measure the most expensive answers."""
 _LOCK = threading.Lock()
 
 
-class Refused(Unavailable):
+class AnswerRefused(Unavailable):
     """An answer exceeds a limit. The message names the limit, and repeats nothing of the answer."""
 
 
@@ -41,13 +45,18 @@ class Share:
     def grow(self, size: int) -> None:
         """Add so many bytes. Raises Refused."""
         with _LOCK:
-            wanted, total = self.size + size, sum(share.size for share in _SHARES) + size
-            if wanted <= _SMALL or (wanted <= _MOST and total <= _ALL):
+            wanted = self.size + size
+            total = sum(share.size for share in _SHARES) + size
+            if wanted <= _SMALL or (wanted <= _MAX_TOTAL_BYTES and total <= _ALL):
                 self.size = wanted
                 return
-        who, most = ("the answer needs", _MOST) if wanted > _MOST else ("all answers need", _ALL)
+        who, most = (
+            ("the answer needs", _MAX_TOTAL_BYTES)
+            if wanted > _MAX_TOTAL_BYTES
+            else ("all answers need", _ALL)
+        )
         reason = f"{who} more than {most // _MIB} MiB of memory; select fewer objects"
-        raise Refused(0, f"{self._request}: {reason}")
+        raise AnswerRefused(0, f"{self._request}: {reason}")
 
     def grow_for(self, text: bytes) -> None:
         """Add what decoding this JSON text may need at most. Raises Refused."""
@@ -63,7 +72,7 @@ class Share:
 _SHARES: WeakSet[Share] = WeakSet()
 
 
-class Held(dict[str, Any]):
+class TenantObject(dict[str, Any]):
     """An object of a tenant's server, with its Share."""
 
     __slots__ = ("_share",)
@@ -76,13 +85,14 @@ class Held(dict[str, Any]):
 
 def read_body(response: Response, request: str) -> bytes:
     """Return the body of an answer, and none of a long error. Raises Refused, OSError."""
-    share, body = Share(request), bytearray()
+    share = Share(request)
+    body = bytearray()
     for piece in response.chunks():
         size = len(body) + len(piece)
-        if response.status >= 300 and size > _MOST_ERROR:
+        if response.status >= 300 and size > _MAX_ERROR:
             return b""
-        if size > _MOST_BYTES:
-            raise Refused(0, f"{request}: the answer has more than {_MOST_BYTES // _MIB} MiB")
+        if size > _MAX_BYTES:
+            raise AnswerRefused(0, f"{request}: the answer has more than {_MAX_BYTES // _MIB} MiB")
         share.grow(2 * len(piece))  # with the copy that is returned
         body += piece
     return bytes(body)
@@ -93,6 +103,8 @@ def check_page(meta: object, items: Any, request: str) -> None:
     token = (meta.get("continue") or "") if isinstance(meta, dict) else None
     is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
     if not is_list or len(items) > PAGE:
-        raise Refused(0, f"{request}: the answer is not a list of at most {PAGE} objects")
-    if not (isinstance(token, str) and token.isascii() and len(token) <= _MOST_TOKEN):
-        raise Refused(0, f"{request}: no continue token of at most {_MOST_TOKEN} ASCII characters")
+        raise AnswerRefused(0, f"{request}: the answer is not a list of at most {PAGE} objects")
+    if not (isinstance(token, str) and token.isascii() and len(token) <= _MAX_TOKEN):
+        raise AnswerRefused(
+            0, f"{request}: no continue token of at most {_MAX_TOKEN} ASCII characters"
+        )

@@ -30,7 +30,8 @@ class Timer:
         Return False if it ran.
         """
         with self._lock:
-            ran, self._done = self._done, True
+            ran = self._done
+            self._done = True
         return not ran
 
     def run(self) -> None:

@@ -27,7 +27,8 @@ from generic.kube.connecting import Route, end_at
 
 _RECEIVED = 16 * 1024
 """Bytes read at once: the size of a TLS record."""
-_MOST_HEADERS, _AROUND = 64 * 1024, 8
+_MAX_HEADERS = 64 * 1024
+_AROUND = 8
 """Maximum bytes of an answer that are no body: in total, and more for each byte of its body."""
 
 
@@ -127,7 +128,8 @@ class _Connection:
     """A connection, and the answer that is being read from it. Methods `on_…` are the parser's."""
 
     def __init__(self, connected: Any, release: Callable[[], None], timeout: float) -> None:
-        self._socket, self.below = connected, getattr(connected, "socket", connected)
+        self._socket = connected
+        self.below = getattr(connected, "socket", connected)
         self.release = release  # so that the connection outlives the deadline of its request
         self.end = inf
         self._timeout: float | None = timeout
@@ -168,7 +170,7 @@ class _Connection:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             raise ConnectionError(f"the answer is not HTTP: {error}") from error
-        if self._size > _MOST_HEADERS:
+        if self._size > _MAX_HEADERS:
             raise ConnectionError("the headers of the answer are too long")
 
     def shutdown(self) -> None:
@@ -222,7 +224,8 @@ class Response:
     """An answer. Its connection is free for others once `chunks` ends."""
 
     def __init__(self, connection: _Connection, transport: HttpTransport) -> None:
-        self.status, self._headers = connection.status, connection.headers
+        self.status = connection.status
+        self._headers = connection.headers
         self._connection = connection
         self._transport = transport
         self._is_read = False
@@ -232,7 +235,8 @@ class Response:
         """The headers; names are in lower case, and the values of repeated ones are joined."""
         found: dict[str, str] = {}
         for name, value in self._headers:
-            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            key = name.decode("latin-1").lower()
+            text = value.decode("latin-1")
             found[key] = f"{found[key]}, {text}" if key in found else text
         return found
 

@@ -12,7 +12,9 @@ from generic.kube.printable import printable
 logger = logging.getLogger(__name__)
 
 _VALUE = re.compile(r'\b\d{3} [^ ,"]++ "((?:[^"\\]|\\.)*+)"', re.DOTALL)
-_MOST_READ, _LONGEST, _MOST_KNOWN = 8192, 500, 500
+_MAX_READ = 8192
+_MAX_TEXT = 500
+_MAX_KNOWN = 500
 """Maximum characters of a header and of a text, and number of texts that are remembered."""
 
 
@@ -28,7 +30,7 @@ class Warnings:
         for text in read_warnings(header):
             if (key := (text, *collection)) in self._known:
                 continue
-            if len(self._known) >= _MOST_KNOWN:  # rather a second line later than none
+            if len(self._known) >= _MAX_KNOWN:  # rather a second line later than none
                 self._known.clear()
             self._known.add(key)
             fields = {"path": printable(path), "warning": text}
@@ -37,6 +39,6 @@ class Warnings:
 
 def read_warnings(header: str) -> list[str]:
     """Return the printable texts of a header; those of repeated headers are joined by commas."""
-    texts = [re.sub(r"\\(.)", r"\1", text) for text in _VALUE.findall(header[:_MOST_READ])]
+    texts = [re.sub(r"\\(.)", r"\1", text) for text in _VALUE.findall(header[:_MAX_READ])]
     decoded = [text.encode("latin-1", "replace").decode(errors="replace") for text in texts]
-    return [printable(" ".join(text.split()))[:_LONGEST] for text in decoded]
+    return [printable(" ".join(text.split()))[:_MAX_TEXT] for text in decoded]

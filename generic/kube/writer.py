@@ -13,7 +13,7 @@ from actuator.interface import Client
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.headers import Event, Header, Request
-from generic.kube.store import Entry, Store
+from generic.kube.store import Store, StoredObject
 
 
 class ObjectGone(Exception):
@@ -34,7 +34,7 @@ class Writer(Struct, frozen=True):
 
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
-    ) -> Entry[Header]:
+    ) -> StoredObject[Header]:
         """Patch and return the object. Raises Stale, ObjectGone or ApiError.
 
         A 404 that does not name the object, as from an API server without its namespace or its CRD,
@@ -61,7 +61,7 @@ class Writer(Struct, frozen=True):
         self.notify(event)
         return entry
 
-    def latest(self, request: Request, uid: str) -> Entry[Header]:
+    def latest(self, request: Request, uid: str) -> StoredObject[Header]:
         """Return the object's current entry in the store. Raises ObjectGone."""
         entry = self.store.get(request)
         if entry is None or entry.header.uid != uid:

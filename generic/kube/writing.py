@@ -24,7 +24,7 @@ from generic.kube.patches import add, escape, replace, test, test_version
 
 __all__ = ["write"]
 
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 
 
 def write(
@@ -53,7 +53,7 @@ def write(
 
 def _prepare(client: Client, resource: Resource, wanted: Raw, found: Raw) -> None:
     """Patch the object so that an apply removes what is not wanted. Raises Conflict, ApiError."""
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         meta = found["metadata"]
         changes = _changes(meta.get("managedFields") or [], found, wanted)
         if not changes:
@@ -78,7 +78,7 @@ def _changes(managed: Sequence[Raw], found: Raw, wanted: Raw) -> list[Raw]:
     emptied = [
         replace("".join(f"/{escape(key)}" for key in keys), {})
         for keys in _emptied(wanted, found)
-        if {one["manager"] for one in entries if _sets_inside(one["fieldsV1"], keys)}
+        if {entry["manager"] for entry in entries if _sets_inside(entry["fieldsV1"], keys)}
         == {FIELD_MANAGER}
     ]
     return [*([] if new is None else [add("/metadata/managedFields", new)]), *emptied]
@@ -108,19 +108,19 @@ def handed_over(managed: Sequence[Raw], wanted: Raw) -> list[Raw] | None:
     first apply every other manager that set a field that we want, with such requests.
     """
     head = {"manager": FIELD_MANAGER, "operation": "Apply", "apiVersion": wanted["apiVersion"]}
-    ours = [one for one in managed if head.items() <= one.items()]
+    ours = [item for item in managed if head.items() <= item.items()]
     is_first = not any(
-        (one["manager"], one["operation"]) == (FIELD_MANAGER, "Apply") for one in managed
+        (item["manager"], item["operation"]) == (FIELD_MANAGER, "Apply") for item in managed
     )
-    former = [one for one in managed if one not in ours and _is_former(one, wanted, is_first)]
+    former = [item for item in managed if item not in ours and _is_former(item, wanted, is_first)]
     if not former:
         return None
     fields: Raw = {}
-    for one in [*ours, *former]:
-        fields = _union(fields, _split(one["fieldsV1"])[0])
-    kept = [one for one in managed if one not in ours and one not in former]
-    guards = [{**one, "fieldsV1": _split(one["fieldsV1"])[1]} for one in former]
-    kept += [one for one in guards if one["fieldsV1"]]
+    for entry in [*ours, *former]:
+        fields = _union(fields, _split(entry["fieldsV1"])[0])
+    kept = [item for item in managed if item not in ours and item not in former]
+    guards = [{**item, "fieldsV1": _split(item["fieldsV1"])[1]} for item in former]
+    kept += [guard for guard in guards if guard["fieldsV1"]]
     return [*kept, {**head, "fieldsType": "FieldsV1", "fieldsV1": fields}]
 
 
