@@ -16,11 +16,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from actuator.interface import Clock
-from generic.controller.metrics import ControllerMetrics, ReconcileResult
 from generic.controller.predicates import Predicate, all_of, first_sight, news_in_answer
 from generic.controller.workqueue import ShutDown, WorkQueue
 from generic.kube.headers import Event, Header, Request
 from generic.kube.store import Store
+from generic.serving.metrics import ControllerMetrics, ReconcileResult
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,8 @@ class Controller:
 
     def on_event(self, event: Event[Header]) -> None:
         """Process an event of the informer, or the answer to our own write."""
-        request, new = event.request, event.new
+        request = event.request
+        new = event.new
         if new is None or not self.started or (event.own and event.late):
             return  # a late echo: decided when the answer arrived
         with self._lock:

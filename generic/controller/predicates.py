@@ -76,12 +76,6 @@ def has_class(*classes: str) -> Predicate:
     return lambda event: (_latest(event).class_ or "shoot") in wanted
 
 
-def has_name(*names: str) -> Predicate:
-    """Accept objects of one of these names."""
-    wanted = frozenset(names)
-    return lambda event: event.request.name in wanted
-
-
 def has_namespace(*namespaces: str) -> Predicate:
     """Accept objects in one of these namespaces."""
     wanted = frozenset(namespaces)
@@ -125,7 +119,8 @@ def operation_requested(event: Event[Header]) -> bool:
     only a change of spec, deletion or request counts. Go's library accepts every event while the
     annotation is set, and on a deleting object every event that leaves the status unchanged.
     """
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     if new is None or not (
         has_operation_annotation(event) or is_deleting(event) or not new.succeeded
     ):
@@ -137,13 +132,9 @@ def operation_requested(event: Event[Header]) -> bool:
 
 def generation_changed(event: Event[Header]) -> bool:
     """Accept new objects and changes of spec or deletion, for --ignore-operation-annotation."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     return new is not None and (old is None or old.generation != new.generation)
-
-
-def finalizers_changed(event: Event[Header]) -> bool:
-    """Accept events that add or remove a finalizer."""
-    return _differs(event, lambda header: header.finalizers)
 
 
 def conditions_changed(*types: str) -> Predicate:
@@ -155,11 +146,6 @@ def conditions_changed(*types: str) -> Predicate:
     return lambda event: _differs(event, relevant)
 
 
-def spec_or_finalizers_changed(event: Event[Header]) -> bool:
-    """Accept changes of generation or of any finalizer."""
-    return generation_changed(event) or finalizers_changed(event)
-
-
 def force_annotation_changed(event: Event[Header]) -> bool:
     """Accept changes of the force-deletion annotation, for kinds that carry it themselves."""
     return _differs(event, lambda header: header.annotations.get(FORCE_DELETION))
@@ -167,7 +153,8 @@ def force_annotation_changed(event: Event[Header]) -> bool:
 
 def news_in_answer(event: Event[Header]) -> bool:
     """Whether the answer to our write shows a request that another client made just before it."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     if old is None or new is None:
         return False
     if new.generation != old.generation:
@@ -230,7 +217,8 @@ def _selects(accepts: Predicate, event: Event[Header]) -> bool:
 
     Asked repeatedly, because a predicate that contradicts itself must not set the rate of attempts.
     """
-    unchanged, times = replace(event, old=event.new), range(_ASKED)
+    unchanged = replace(event, old=event.new)
+    times = range(_ASKED)
     if event.old is None or not all(accepts(event) for _ in times):
         return False
     return not any(accepts(unchanged) for _ in times)
@@ -251,7 +239,8 @@ def _carries_force(kind: Kind) -> bool:
 
 def _differs(event: Event[Header], part: Callable[[Header], object]) -> bool:
     """Whether that part of an object changed; false for new and deleted objects."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     return old is not None and new is not None and part(old) != part(new)
 
 

@@ -11,15 +11,15 @@ after any restart: objects that succeeded and wait for gardenlet's annotation ar
 is set.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from actuator.interface import Resource
-from actuator.meta import GROUP, Kind
+from actuator.interface import SECRETS, Resource
+from actuator.meta import Kind, Trigger
 from generic.controller.mappers import (
+    KnownObjects,
     Mapper,
-    Target,
     by_controller_owner,
     by_label,
     by_owner,
@@ -51,11 +51,11 @@ class Watch:
     predicates: tuple[Predicate, ...] = attrs.field(default=(), converter=_each)
     only_with_ignore_operation_annotation: bool = False
 
-    def requests(self, event: Event[Header], target: Target) -> list[Request]:
+    def requests(self, event: Event[Header], known: KnownObjects) -> list[Request]:
         """Return the objects that the event triggers, without duplicates."""
         if not all_of(*self.predicates)(event):
             return []
-        return list(dict.fromkeys(self.mapper(event, target)))
+        return list(dict.fromkeys(self.mapper(event, known)))
 
 
 watches = Watch
@@ -73,10 +73,6 @@ def owns(
     return Watch(resource, by_controller_owner if controller_only else by_owner, predicates)
 
 
-_CLUSTER = Watch(CLUSTERS, in_clusters_namespace, (), True)
-_SECRET = Watch(Resource("v1", "secrets"), by_secret_reference, (), True)
-_NAMESPACE = Watch(NAMESPACES, of_shoot_namespace, (), True)
-
 MACHINES = Watch(
     Resource("machine.sapcloud.io/v1alpha1", "machines"), by_label("worker.gardener.cloud/name")
 )
@@ -86,26 +82,18 @@ Declared by GenericWorker. All changes of Machines trigger, since the selection 
 visible in its status only, and only metadata of watched resources is read.
 """
 
-_BY_KIND: dict[str, tuple[Watch, ...]] = {
-    "BackupBucket": (_SECRET,),
-    "BackupEntry": (_SECRET, _NAMESPACE),
-    "ContainerRuntime": (_CLUSTER,),
-    "ControlPlane": (_CLUSTER,),
-    "DNSRecord": (_CLUSTER,),
-    "Extension": (_CLUSTER,),
-    "Infrastructure": (_CLUSTER,),
-    "Network": (_CLUSTER,),
-    "Worker": (_CLUSTER,),
+_TRIGGERS: Mapping[Trigger, Watch] = {
+    Trigger.CLUSTER: Watch(CLUSTERS, in_clusters_namespace, (), True),
+    Trigger.SECRET: Watch(SECRETS, by_secret_reference, (), True),
+    Trigger.NAMESPACE: Watch(NAMESPACES, of_shoot_namespace, (), True),
 }
-"""The resources that Gardener's own controllers watch besides their kind."""
 
 
 def watches_for(
     kind: Kind, own: Iterable[Watch], *, ignore_operation_annotation: bool
 ) -> tuple[Watch, ...]:
     """Return the watches of the author and of the kind that apply in this mode."""
-    gardeners = _BY_KIND.get(kind.name, ()) if kind.group == GROUP else ()
-    both = dict.fromkeys((*own, *gardeners))
+    both = dict.fromkeys((*own, *(_TRIGGERS[trigger] for trigger in kind.triggers)))
     return tuple(
         watch
         for watch in both

@@ -19,15 +19,16 @@ import threading
 from collections import deque
 from collections.abc import Hashable
 from itertools import count
+from math import inf
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from actuator.interface import Clock
-from generic.controller.metrics import QueueMetrics
+from generic.serving.metrics import QueueMetrics
 
 T = TypeVar("T", bound=Hashable)
-_LONGEST_WAIT = 3600.0  # a Condition cannot wait for ever
+_MAX_WAIT_SECONDS = 3600.0  # a Condition cannot wait for ever
 
 
 class ShutDown(Exception):
@@ -88,7 +89,7 @@ class WorkQueue(Generic[T]):
             return
         with self._condition:
             due = self._clock.monotonic() + seconds
-            if self._shut_down or key in self._queued or self._due.get(key, due + 1) <= due:
+            if self._shut_down or key in self._queued or self._due.get(key, inf) <= due:
                 return
             self._due[key] = due
             heapq.heappush(self._delayed, (due, next(self._tick), key))
@@ -191,10 +192,10 @@ class WorkQueue(Generic[T]):
                 heapq.heappop(self._delayed)
                 continue
             if due > now:
-                return min(due - now, _LONGEST_WAIT)
+                return min(due - now, _MAX_WAIT_SECONDS)
             heapq.heappop(self._delayed)
+            del self._due[key]
             self._add(key, urgent=False)
-            self._due.pop(key, None)
         return None
 
     def _ages(self) -> list[float]:

@@ -21,7 +21,7 @@ from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock, resource_of
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time, wire_name
-from actuator.provider_config import ACCEPTED, is_accepted
+from actuator.provider_config import ACCEPTED, has_configuration, is_accepted
 from actuator.tolerance import decode_tolerantly
 from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
@@ -30,7 +30,7 @@ from generic.kube.errorinfo import describe, shorten
 from generic.kube.finalizers import Stale
 from generic.kube.headers import DELETION_BLOCKED, Header
 from generic.kube.patches import escape, remove, test
-from generic.kube.store import Entry
+from generic.kube.store import StoredObject
 from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler import status
 from generic.reconciler.annotation import Removal, removal
@@ -39,7 +39,7 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
-_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
+_MAX_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
 _MAX_STATUS = 2**20
 """Maximum bytes of JSON of one status field: etcd accepts 1.5 MiB for a whole object."""
 _TOO_LARGE = re.compile("too large|larger than max")
@@ -66,13 +66,14 @@ class Attempt:
         self,
         kind: Kind,
         track: Track,
-        entry: Entry[Header],
+        entry: StoredObject[Header],
         operation: Operation,
         writer: Writer,
         clock: Clock,
     ) -> None:
         self.track = track
-        self.request, self.uid = track.request, entry.header.uid
+        self.request = track.request
+        self.uid = entry.header.uid
         self.operation = operation
         self.start = entry.header
         self._kind = kind
@@ -89,6 +90,8 @@ class Attempt:
         """The error in the status that the actuator left; None if it can be written."""
         self.not_stored: NotStored | None = None
         """The error for fields that the API server did not store, also for those of ours."""
+        self.loses_fields = track.loses_fields
+        """Whether the API server did not store a field that the actuator set."""
         self.has_config = self.accepted = False
         """Whether the actuator has a provider configuration, and this attempt accepted it."""
         self._is_published = False
@@ -103,7 +106,8 @@ class Attempt:
     def open(self, cls: type[Object]) -> Any:
         """Return the object for the actuator, as last written. Raises DecodeError."""
         decode = decode_tolerantly if self.operation.releases else decode_json
-        self._obj, self._changed = decode(cls, self.entry.raw), {}
+        self._obj = decode(cls, self.entry.raw)
+        self._changed = {}
         self._before = read_json(self.entry.raw).get("status") or {}
         return self._obj
 
@@ -117,7 +121,7 @@ class Attempt:
         patch: list[Raw] = []
         if self.operation.guards and self._kind.finalizer not in header.finalizers:
             decode_json(cls, self.entry.raw)
-            patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
+            patch = finalizers.patch_adding(self._kind.finalizer, self.uid, header.finalizers)
         self._pick_up(patch)
 
     def _pick_up(self, patch: list[Raw]) -> None:
@@ -162,7 +166,8 @@ class Attempt:
 
         Called in the guarded call, since the values of an author may be anything.
         """
-        self._changed, self.unwritable = {}, None
+        self._changed = {}
+        self.unwritable = None
         given = getattr(self._obj, "status", None)
         try:
             after = encode(self._obj).get("status") or {}
@@ -191,10 +196,10 @@ class Attempt:
     def succeed(self) -> None:
         """Write the state Succeeded. Raises StatusUnwritable or NotStored."""
         text = f"Successfully finished {self.doing}"
-        if self.track.loses_fields:  # no success may be visible before they are stored
+        if self.loses_fields:  # no success may be visible before they are stored
             self._show_changed(LastOperationState.PROCESSING, _sentence(self.doing))
         self._show_changed(LastOperationState.SUCCEEDED, text)
-        self.track.loses_fields = False
+        self.loses_fields = False
 
     def _show_changed(self, state: LastOperationState, text: str) -> None:
         changed = self._checked()
@@ -255,8 +260,9 @@ class Attempt:
         header = self.entry.header
         patch: list[Raw] = []
         if self._kind.finalizer in header.finalizers:
-            ours, deleting = [self._kind.finalizer], header.deletion_timestamp is not None
-            patch = finalizers.take_off(ours, self.uid, header.finalizers, deleting=deleting)
+            ours = [self._kind.finalizer]
+            deleting = header.deletion_timestamp is not None
+            patch = finalizers.patch_removing(ours, self.uid, header.finalizers, deleting=deleting)
         same_request = requested(header) == requested(self.start)
         if self._removal is Removal.AFTER and same_request:
             patch = self._with_removal(patch, header.generation)
@@ -305,7 +311,8 @@ class Attempt:
 
     def _remembers(self, raw: Raw, state: LastOperationState) -> bool:
         """Whether only a condition can show later that this generation was accepted."""
-        if not self.has_config or state is LastOperationState.SUCCEEDED:
+        judged = self.has_config or has_configuration(raw)
+        if not judged or state is LastOperationState.SUCCEEDED:
             return False
         known = is_accepted(self.start.generation, raw.get("status"))
         return state is LastOperationState.ERROR if known else self.accepted
@@ -334,12 +341,12 @@ class Attempt:
         if paths_of_all := [*chain(*dropped.values())]:
             self.not_stored = NotStored(resource_of(self._kind), paths_of_all)
         if paths_of_actuator := [*chain(*(dropped[name] for name in changed))]:
-            self.track.loses_fields = True
+            self.loses_fields = True
             raise NotStored(resource_of(self._kind), paths_of_actuator)
 
     def _patch(self, build: Callable[[], list[Raw]], subresource: str = "") -> None:
         """Write the patch, unless it is empty; if the object changed, build it again."""
-        for left in reversed(range(_ROUNDS)):
+        for left in reversed(range(_MAX_ROUNDS)):
             try:
                 if patch := build():
                     self.entry = self._writer.patch(

@@ -8,11 +8,12 @@ a call that must not wait for a place reserves it before it begins.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from math import inf
 from threading import Semaphore
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from actuator.errors import (
     CallAbandoned,
@@ -21,23 +22,27 @@ from actuator.errors import (
     ShootUnreachable,
     Unavailable,
 )
-from actuator.interface import Client, Clock
+from actuator.interface import SECRETS, Client, Clock
+from actuator.meta import CredentialsReference, Raw
 from generic.kube.delegating import DelegatingClient
 from generic.kube.errorinfo import standing
-from generic.kube.tenants import Refused
+from generic.kube.tenants import AnswerRefused
+from generic.reconciler.credentials import read_texts
 from generic.reconciler.operation import Operation
 
 if TYPE_CHECKING:
     from generic.kube.client import HttpClient
 
+_LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
 
-ABANDONED_AFTER = 10.0
+ABANDONED_AFTER_SECONDS = 10.0
 """Seconds within which a cancelled or expired call must return before it is abandoned."""
-_SHOOT_SECONDS, _FORCED_SECONDS = 60.0, 5.0
+_SHOOT_SECONDS = 60.0
+_FORCED_SECONDS = 5.0
 """Maximum seconds of all requests of one call to its shoot, and of those of a force deletion, or
 of one request while other workers wait for shoots."""
-_LEAST_SECONDS = 0.1
+_MIN_SECONDS = 0.1
 _REMEDY = "check that the shoot is not hibernated and that its API server runs"
 
 
@@ -83,7 +88,10 @@ class ShootClient(FencedClient):
         except Unavailable as error:
             if error.status:
                 raise  # an answer
-            remedy = "" if isinstance(error, Refused) else f"; {_REMEDY}"
+            if not self._problem:  # operators may know what tenants may not: the seed's network
+                fields = {"shoot": self._shoot, "cause": f"{error.__context__ or error}"}
+                _LOGGER.warning("shoot unreachable", extra={"fields": fields})
+            remedy = "" if isinstance(error, AnswerRefused) else f"; {_REMEDY}"
             self._problem = f"shoot {self._shoot}: {error}{remedy}"
             raise ShootUnreachable(self._problem) from error
         finally:
@@ -108,11 +116,12 @@ class Call:
         """`client` is that of the seed; `gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
         self.method = operation.value
-        self._thread, self._began = threading.get_ident(), clock.monotonic()
+        self._thread = threading.get_ident()
+        self._began = clock.monotonic()
         self.client: Client = FencedClient(client, self.permit)
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
-        self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
+        self.limit = self.deadline + (ABANDONED_AFTER_SECONDS if grace is None else grace)
         """The monotonic time at which the call is abandoned unless it has returned."""
         self._gate = gate
         self._lock = threading.Lock()
@@ -140,23 +149,40 @@ class Call:
         """See Context."""
         return max(0.0, self.deadline - self.clock.monotonic())
 
+    def secret(self, name: str, namespace: str) -> Raw:
+        """See Context."""
+        return self.client.get(SECRETS, name, namespace)
+
+    @overload
+    def credentials(self, ref: CredentialsReference, key: str, /) -> str: ...
+    @overload
+    def credentials(
+        self, ref: CredentialsReference, key: str, second: str, /, *more: str
+    ) -> tuple[str, ...]: ...
+    def credentials(
+        self, ref: CredentialsReference, key: str, /, *more: str
+    ) -> str | tuple[str, ...]:
+        """See Context."""
+        texts = read_texts(self.secret, ref, [key, *more])
+        return texts if more else texts[0]
+
     def limited(self, client: HttpClient, seconds: Callable[[], float] = lambda: inf) -> HttpClient:
         """Return a client whose requests end with the call, and have `seconds()` at most."""
 
         def left() -> float:
             self.permit()
-            return max(_LEAST_SECONDS, min(seconds(), self.remaining()))
+            return max(_MIN_SECONDS, min(seconds(), self.remaining()))
 
         return client.limited(left).gated(self.permit)
 
     def cancel(self, reason: str, *, grace: float | None = None) -> None:
         """Ask the call to stop: every use of it raises CallAbandoned.
 
-        It has `grace` seconds to return, ABANDONED_AFTER if None.
+        It has `grace` seconds to return, ABANDONED_AFTER_SECONDS if None.
         """
         if self._cancelled is None:
             self._cancelled = CallAbandoned(reason)
-        seconds = ABANDONED_AFTER if grace is None else grace
+        seconds = ABANDONED_AFTER_SECONDS if grace is None else grace
         self.limit = min(self.limit, self.clock.monotonic() + seconds)
 
     @property
@@ -167,7 +193,8 @@ class Call:
     def end(self) -> bool:
         """End the call, returned or abandoned; return False if it had ended before."""
         with self._lock:
-            first, self._over = not self._over, True
+            first = not self._over
+            self._over = True
             if self._cancelled is None:
                 self._cancelled = CallAbandoned("the call has ended")
             return first

@@ -4,24 +4,32 @@
 logs, events and metrics (`reporter`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from msgspec import Struct
 
-from actuator.errors import CallAbandoned, LeaseLost
+from actuator.errors import CallAbandoned, ErrorCode, LeaseLost, check_seconds
 from actuator.meta import parse_time
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.errorinfo import ErrorInfo
 from generic.reconciler.blocked import blocked_message
-from generic.reconciler.deletion.escalation import Escalation, gives_up
 from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 
-DELETION_BACKOFF_CAP = 60.0
+MAX_DELETION_BACKOFF_SECONDS = 60.0
 """Maximum seconds between two attempts at a deletion."""
-FORCED_BACKOFF_CAP = 5.0
+MAX_FORCED_BACKOFF_SECONDS = 5.0
 """The same for a force deletion, regardless of earlier failures: its budget is short."""
+
+Limits = Mapping[ErrorCode | None, float | None]
+"""How many seconds after its deletionTimestamp a failing deletion is retried, by error code.
+
+The entry None is for all other errors. Without an entry, or with None, it is retried without limit,
+as in Gardener. Force deletions have their budget instead.
+"""
+GiveUpAfter = Mapping[ErrorCode, float | None] | Mapping[None, float | None] | Limits
+"""The same, as an author may write it: a dict with fewer types of keys is of another type."""
 
 
 class Waiting(Struct, frozen=True):
@@ -36,7 +44,7 @@ def classify(
     attempts: int,
     since: str | None,
     now: datetime | None,
-    escalations: Sequence[Escalation] = (),
+    limits: Limits,
 ) -> tuple[Failure | Waiting | None, Result]:
     """Return the content of the status, None for no change, and the time of the next attempt.
 
@@ -50,7 +58,7 @@ def classify(
     if error.waits:
         return Waiting(error.text), Again(error.requeue_after or 0.0)
     is_delete = operation is Operation.DELETE and since is not None
-    last = is_delete and gives_up(escalations, error.codes, seconds_since(since, now))
+    last = is_delete and gives_up(limits, error.codes, seconds_since(since, now))
     blocked = None
     if operation.deletes:
         blocked = error.blocked_reason, blocked_message(error.text, attempts, since, gives_up=last)
@@ -60,16 +68,36 @@ def classify(
     return failure, _next(error, operation, gives_up=last)
 
 
+def checked(limits: GiveUpAfter) -> Limits:
+    """Return the limits. Raises TypeError, and ValueError for an unknown code or invalid time."""
+    if not isinstance(limits, Mapping):
+        raise TypeError(f"expected a dict such as {{None: 3600}}, got {limits!r}")
+    return {
+        None if code is None else ErrorCode(code): None if after is None else check_seconds(after)
+        for code, after in limits.items()
+    }
+
+
+def gives_up(limits: Limits, codes: Collection[ErrorCode], seconds: float) -> bool:
+    """Whether a deletion that failed with these codes for so many seconds is given up.
+
+    The first entry with one of the codes decides; without any, the entry None.
+    """
+    code = next((code for code in limits if code in codes), None)
+    after = limits.get(code)
+    return after is not None and seconds >= after
+
+
 def _next(error: ErrorInfo, operation: Operation, *, gives_up: bool) -> Result:
-    cap = DELETION_BACKOFF_CAP if operation.deletes else None
+    cap = MAX_DELETION_BACKOFF_SECONDS if operation.deletes else None
     if operation is Operation.FORCE_DELETE:
-        cap = FORCED_BACKOFF_CAP
+        cap = MAX_FORCED_BACKOFF_SECONDS
     if gives_up:
         return Done()
     if error.requeue_after is not None:
         return Again(error.requeue_after)
     if error.retry_after is not None:
-        return Again(min(max(error.retry_after, 1.0), cap or DELETION_BACKOFF_CAP))
+        return Again(min(max(error.retry_after, 1.0), cap or MAX_DELETION_BACKOFF_SECONDS))
     return Failed(cap=cap)
 
 

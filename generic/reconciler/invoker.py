@@ -27,7 +27,6 @@ from actuator.errors import (
     NotFound,
 )
 from actuator.interface import (
-    SECRETS,
     Actuator,
     Client,
     Clock,
@@ -35,12 +34,13 @@ from actuator.interface import (
     FieldProblem,
     Result,
     SeedObjects,
+    config_class,
     innermost,
     invalid,
 )
 from actuator.meta import Kind, Object, Raw
 from actuator.places import place_of
-from generic.controller import logs
+from actuator.provider_config import Configurations
 from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
@@ -52,9 +52,10 @@ from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
+from generic.serving import logs
 
 _MAX_PROBLEMS = 100
-BLOCKS_AFTER = 30.0
+BLOCKS_AFTER_SECONDS = 30.0
 """Seconds after which a call that has not returned is reported."""
 RESOURCES_SECONDS = 2.0
 """Time limit of external_resources in seconds: it sends no requests."""
@@ -73,7 +74,8 @@ class WrongResult(ActuatorError):
 
     def __init__(self, actuator: Actuator[Any], method: str, got: object, wanted: str) -> None:
         cls = type(innermost(actuator))
-        what, at = f"{cls.__name__}.{method}", place_of(getattr(cls, method))
+        what = f"{cls.__name__}.{method}"
+        at = place_of(getattr(cls, method))
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
         super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}{at}", codes=codes)
 
@@ -115,6 +117,7 @@ class Invoker(Struct, frozen=True):
         and WorkerReplaced if the call was abandoned.
         """
         name = call.operation.value
+        call.configurations = Configurations(config_class(self.actuator), obj)
         with self._guarded(call, track, capture), self._announced(call, publish):
             call.check()  # an actuator that sends no request must not start without the lease
             began = self.clock.monotonic()
@@ -144,7 +147,8 @@ class Invoker(Struct, frozen=True):
             with self._guarded(call, track, lambda: None):
                 found, problem = recordable(self.actuator, obj)
         except CallFailed as failed:
-            found, problem = [UNKNOWN], failed.error.text
+            found = [UNKNOWN]
+            problem = failed.error.text
         if problem:
             report.log.error("external_resources failed", extra={"fields": {"error": problem}})
         return found
@@ -168,7 +172,7 @@ class Invoker(Struct, frozen=True):
             if self.processing_after is not None:
                 publish("")
             report = partial(call.report_blocked, publish)
-            timers.append(self.timers.call_later(BLOCKS_AFTER - first, report))
+            timers.append(self.timers.call_later(BLOCKS_AFTER_SECONDS - first, report))
 
         timers.append(self.timers.call_later(first, begin))
         try:
@@ -203,13 +207,15 @@ class Invoker(Struct, frozen=True):
         return replace(info, cls=ActuatorError)
 
     def _validate(self, call: "ActuatorCall", obj: Any, cluster: Cluster) -> None:
+        if wrong := call.configurations.problems():
+            raise invalid(obj, wrong)
         found = self.actuator.validate(call, obj, cluster)
         if not isinstance(found, Iterable):
             raise WrongResult(self.actuator, "validate", found, "yield FieldProblems")
         problems = list(islice(found, _MAX_PROBLEMS))
-        for one in problems:
-            if not isinstance(one, FieldProblem):
-                raise WrongResult(self.actuator, "validate", one, "yield FieldProblems")
+        for problem in problems:
+            if not isinstance(problem, FieldProblem):
+                raise WrongResult(self.actuator, "validate", problem, "yield FieldProblems")
         if problems:
             raise invalid(obj, problems)
 
@@ -247,13 +253,16 @@ class ActuatorCall(Call):
 
         The call has at most `seconds`, by default the kind's timeout.
         """
-        gate, clock = invoker.gate, invoker.clock
+        gate = invoker.gate
+        clock = invoker.clock
         limit = invoker.kind.timeout if seconds is None else seconds
         super().__init__(operation, invoker.client, clock, gate, limit, grace=grace)
         self._invoker = invoker
         self._report = report
         self._save = save
         self.method = f"{invoker.name}.{operation.value}"
+        self.configurations: Configurations
+        """Those of the object, once the actuator is called."""
         self.accepted = False
         """Whether the object was validated, without a problem."""
 
@@ -264,6 +273,15 @@ class ActuatorCall(Call):
         self._report.event("CallBlocks", blocks(progress), warning=True)
         if not self.cancelled:  # else another call may write the status
             publish(blocks(progress))
+
+    @property
+    def config(self) -> Any:
+        """See Context."""
+        return self.configurations.get()
+
+    def pool_config(self, index: int) -> Any:
+        """See Context."""
+        return self.configurations.get(index)
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
@@ -284,9 +302,10 @@ class ActuatorCall(Call):
     def secret(self, name: str, namespace: str) -> Raw:
         """Return the current Secret; for a deletion, the last known state of a deleted one."""
         self.permit()
-        secret, track = Request(namespace, name), self._report.track
+        secret = Request(namespace, name)
+        track = self._report.track
         try:
-            found = self.client.get(SECRETS, name, namespace)
+            found = super().secret(name, namespace)
         except NotFound:
             kept = (track.secrets or {}).get(secret) if self.operation.deletes else None
             known = kept and kept.read(self.clock.now())
@@ -297,8 +316,9 @@ class ActuatorCall(Call):
             return known
         self.permit()  # results after the end of a call are dropped
         meta = found["metadata"]
-        shared = self._invoker.tracks.secrets.share(found)
-        track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}
+        tracks = self._invoker.tracks
+        known_as = Request(meta["namespace"], meta["name"])
+        tracks.keep_secret(track, known_as, tracks.secrets.share(found))
         return found
 
     @cached_property
@@ -324,6 +344,7 @@ class ActuatorCall(Call):
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""
         self.permit()
-        namespace, stripped = self._report.track.request.namespace, self._report.stripped
+        namespace = self._report.track.request.namespace
+        stripped = self._report.stripped
         kind = self._invoker.kind.name
         delete_seed_objects(self.client, namespace, groups, stripped, kind=kind)

@@ -20,7 +20,8 @@ from generic.kube.workload_identity import is_workload_identity, token_expiry
 
 _BULK = "managedFields"
 """Not needed by any user of a Secret."""
-_NEVER, _PAST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
+_NEVER = datetime.max.replace(tzinfo=UTC)
+_PAST = datetime.min.replace(tzinfo=UTC)
 
 
 @attrs.define(repr=False, eq=False)
@@ -62,8 +63,10 @@ class SharedSecrets:
         if now < self._due:
             return
         with self._lock:
-            for digest, one in list(self._contents.items()):
-                if one.expires <= now:
-                    one.drop()
+            for digest, content in list(self._contents.items()):
+                if content.expires <= now:
+                    content.drop()
                     del self._contents[digest]  # a later read keeps it again
-            self._due = min((one.expires for one in self._contents.values()), default=_NEVER)
+            self._due = min(
+                (content.expires for content in self._contents.values()), default=_NEVER
+            )

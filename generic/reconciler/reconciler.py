@@ -12,7 +12,7 @@ Invariants that this module must keep:
 5. An error is visible: lastError with codes, an event, a metric.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -20,10 +20,9 @@ from typing import Any
 from msgspec import Struct
 
 from actuator.errors import ApiError
-from actuator.interface import Actuator, Client, Clock, kind_of, object_class
+from actuator.interface import Actuator, Client, Clock, config_class, kind_of, object_class
 from actuator.interface import Result as CallResult
 from generic.controller.controller import Again, Done, Failed, Result, WorkerReplaced
-from generic.controller.metrics import Outcome as Deletion
 from generic.kube.clock import trusted_now
 from generic.kube.clusters import Clusters
 from generic.kube.dropped import NotStored
@@ -31,18 +30,18 @@ from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.finalizers import Stale
 from generic.kube.headers import Header, Request
 from generic.kube.remote import Remote
-from generic.kube.store import Entry
+from generic.kube.store import StoredObject
 from generic.kube.timers import Timers
 from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler.annotation import asks_for_more
 from generic.reconciler.attempt import Attempt, StatusUnwritable
 from generic.reconciler.calls import AbandonedCalls
-from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.deletion.force_deletion import ForceDeletion
 from generic.reconciler.deletion.late_cleanup import LateCleanup
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
-from generic.reconciler.failure import Waiting, classify, seconds_since
+from generic.reconciler.failure import Limits, Waiting, classify, seconds_since
 from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
+from generic.reconciler.lifecycle import CleanedUp, Finished, Guarded, Release, Released
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -51,7 +50,8 @@ from generic.reconciler.operation import (
     choose_operation,
 )
 from generic.reconciler.reporter import Reporter, Sinks
-from generic.reconciler.track import CleanedUp, Track, Tracks
+from generic.reconciler.track import Track, Tracks
+from generic.serving.metrics import Outcome as Deletion
 
 _STALE_SECONDS = 0.1
 """Maximum seconds before the next attempt at an object that other clients change faster than we
@@ -76,8 +76,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Seconds an operation runs before Processing is published; None: always, at once."""
     force_delete_budget: float | None = 90.0
     """Seconds for a force deletion; None for no limit."""
-    escalations: Sequence[Escalation] = ()
-    """How long deletions are retried; without any: no limit."""
+    give_up_after: Limits = {}
+    """How long deletions are retried."""
 
 
 class Reconciler:
@@ -89,7 +89,8 @@ class Reconciler:
         self._cls = object_class(actuator)
         self._store = d.writer.store
         self._tracks = Tracks(d.abandoned, d.clock, d.force_delete_budget)
-        verdict, cluster = d.clusters.verdict, d.clusters.cluster
+        verdict = d.clusters.verdict
+        cluster = d.clusters.cluster
         self.watchdog = DeletionWatchdog(self._kind, self._store, self._tracks, verdict, d.clock)
         self._invoker = Invoker(
             actuator=actuator,
@@ -116,8 +117,8 @@ class Reconciler:
         track = self._tracks.current(request, entry.header.uid if entry else None)
         if track is None:
             return Done()  # deleted, and its cleanup is finished
-        track.gave_up = None
-        type_ = entry.header.type if entry is not None and not track.removal else ""
+        self._tracks.give_up(track, None)
+        type_ = entry.header.type if entry is not None and not track.removed else ""
         report = Reporter(self._kind, track, self._d.sinks, type_)
         chosen = self._choose(track, entry, report)
         try:
@@ -127,7 +128,7 @@ class Reconciler:
                 return Done()
             operation = chosen.operation if isinstance(chosen, Blocked) else chosen
             attempt = Attempt(self._kind, track, entry, operation, self._d.writer, self._d.clock)
-            attempt.has_config = self._invoker.actuator.provider_config is not None
+            attempt.has_config = config_class(self._invoker.actuator) is not None
             try:
                 if isinstance(chosen, Blocked):
                     raise chosen.error(request.namespace)
@@ -137,16 +138,18 @@ class Reconciler:
             except Exception as error:  # also objects that cannot be read or written
                 return self._handle(error, attempt, failures + 1, report)
             finally:
+                self._tracks.note_lost_fields(track, loses_fields=attempt.loses_fields)
                 if attempt.not_stored is not None:
                     report.status_not_written(attempt.not_stored)
         finally:
             self._tracks.settle(track)
 
     def _choose(
-        self, track: Track, entry: Entry[Header] | None, report: Reporter
+        self, track: Track, entry: StoredObject[Header] | None, report: Reporter
     ) -> Operation | Nothing | Blocked:
         """Return the operation; report skipped and malformed deletions."""
-        removed, header = track.removal is not None, entry.header if entry else None
+        removed = track.removed is not None
+        header = entry.header if entry else None
         verdict = self._d.clusters.resolve(self._kind, track.request.namespace)
         chosen = choose_operation(self._kind, header, verdict, removed=removed)
         if isinstance(chosen, Nothing):
@@ -163,18 +166,21 @@ class Reconciler:
 
     def _perform(self, attempt: Attempt, report: Reporter) -> Result:
         """Guard, call, report, release."""
-        operation, track = attempt.operation, attempt.track
+        operation = attempt.operation
+        track = attempt.track
         if operation.reports:
             try:
                 attempt.guard(self._cls)
             except Stale:
                 return Failed(cap=_STALE_SECONDS)
         if operation.guards:
-            track.releasing = False
+            self._tracks.send(track, Guarded())
         if self._d.processing_after is None and operation.calls:
             attempt.publish()
-        result, deletion = CallResult(), Deletion.SKIPPED if not operation.calls else None
-        since, done = attempt.start.deletion_timestamp, track.cleaned_up
+        result = CallResult()
+        deletion = Deletion.SKIPPED if not operation.calls else None
+        since = attempt.start.deletion_timestamp
+        done = track.finished
         if operation.deletes and done is not None and done.deleting_since == since:
             deletion = done.outcome  # only the finalizer patch failed
         elif operation is Operation.FORCE_DELETE:
@@ -183,7 +189,7 @@ class Reconciler:
             result = self._call(attempt, report)
             deletion = Deletion.DELETED if operation.deletes else None
         if operation.deletes and deletion is not None:
-            track.cleaned_up = CleanedUp(deletion, since)
+            self._tracks.send(track, Finished(CleanedUp(deletion, since)))
         if operation.reports:
             attempt.succeed()
         if operation.releases:
@@ -202,8 +208,7 @@ class Reconciler:
         obj = attempt.open(self._cls)
         call = ActuatorCall(self._invoker, attempt.operation, report, attempt.save)
         cluster = self._d.clusters.cluster(track.request.namespace)
-        track.called_at = attempt.start.resource_version
-        self._tracks.begin(track, call)
+        self._tracks.begin(track, call, attempt.start.resource_version)
         self.watchdog.observe_forced(track.request)  # forced between the decision and now
         publish = partial(self._publish, attempt, report)
         try:
@@ -222,9 +227,9 @@ class Reconciler:
         if deletion is not None:
             report.ends(deletion)
         budget = track.budget  # read now: the DELETED event may arrive before the answer
-        track.releasing = True
+        self._tracks.send(track, Release())
         attempt.release()
-        track.end_deletion()
+        self._tracks.send(track, Released())
         if budget is not None and attempt.operation is Operation.FORCE_DELETE:
             seconds = self._d.clock.monotonic() - budget.since
             self._d.sinks.metrics.forced(seconds, over_budget=budget.over)
@@ -244,7 +249,8 @@ class Reconciler:
             found = error.error if isinstance(error, CallFailed) else read_error(error)
             return self._fail(attempt, found, failures, report)
         except ObjectGone:  # the answer to any write, also to that of an error
-            known, track = attempt.entry, attempt.track
+            known = attempt.entry
+            track = attempt.track
             here = self._store.get(track.request)
             if here is not None and here.header.uid == track.uid:
                 return Done()  # the watch will report whether it was deleted, or etcd restored
@@ -256,9 +262,12 @@ class Reconciler:
 
     def _fail(self, attempt: Attempt, error: ErrorInfo, failures: int, report: Reporter) -> Result:
         """Report a failed attempt. Raises ObjectGone."""
-        since, operation, d = attempt.start.deletion_timestamp, attempt.operation, self._d
+        operation = attempt.operation
+        track = attempt.track
+        d = self._d
+        since = attempt.start.deletion_timestamp
         now = trusted_now(d.clock)
-        failure, result = classify(error, operation, failures, since, now, d.escalations)
+        failure, result = classify(error, operation, failures, since, now, d.give_up_after)
         if failure is None:
             return result
         if isinstance(failure, Waiting):
@@ -271,9 +280,9 @@ class Reconciler:
             report.requeued(operation)
             return result
         if operation is Operation.FORCE_DELETE:
-            self._tracks.start_budget(attempt.track).last_error = failure.text
+            self._tracks.note_force_deletion(track, last_error=failure.text)
         self._write(partial(attempt.fail, failure), report)
-        attempt.track.gave_up = (now or d.clock.now()) if failure.gives_up else None
+        self._tracks.give_up(track, (now or d.clock.now()) if failure.gives_up else None)
         report.failed(operation, error, gives_up=failure.gives_up)
         return result
 
@@ -286,16 +295,16 @@ class Reconciler:
         except Exception as error:
             report.status_not_written(error)
 
-    def _count_lost_releases(self, request: Request, entry: Entry[Header] | None) -> None:
+    def _count_lost_releases(self, request: Request, entry: StoredObject[Header] | None) -> None:
         """Count releases whose answer was lost: we cleaned up, and the finalizer is removed."""
         for track in self._tracks.named(request):
-            cleaned_up = track.cleaned_up
+            done = track.finished
             is_here = entry is not None and entry.header.uid == track.uid
             holders = entry.header.finalizers if entry is not None and is_here else ()
-            if cleaned_up is None or self._kind.finalizer in holders:
+            if done is None or self._kind.finalizer in holders:
                 continue
-            track.end_deletion()
-            seconds = seconds_since(cleaned_up.deleting_since, self._d.clock.now())
+            self._tracks.send(track, Released())
+            seconds = seconds_since(done.deleting_since, self._d.clock.now())
             report = Reporter(self._kind, track, self._d.sinks)
-            report.released(cleaned_up.outcome, seconds, holders)
+            report.released(done.outcome, seconds, holders)
             self._tracks.settle(track)

@@ -14,8 +14,6 @@ from actuator.cluster import FORCE_DELETION
 from actuator.errors import DeadlineExceeded
 from actuator.interface import ExternalResource
 from actuator.meta import Kind
-from generic.controller import logs
-from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
 from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import ErrorInfo, describe
 from generic.kube.events import About, EventRecorder
@@ -25,6 +23,8 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
 from generic.reconciler.stripping import Stripped
 from generic.reconciler.track import Track
+from generic.serving import logs
+from generic.serving.metrics import ControllerMetrics, Outcome, TryResult
 
 STATUS_NOT_WRITTEN = "StatusNotWritten"
 """Reason of the event about an object whose status the API server refuses."""
@@ -159,7 +159,7 @@ class Reporter(Struct, frozen=True, dict=True):
             type=self.type,
         )
 
-    def left_outside(self, resources: Sequence[ExternalResource]) -> None:
+    def orphans_recorded(self, resources: Sequence[ExternalResource]) -> None:
         """Report that these resources may remain and are recorded."""
         for resource in resources:
             self.sinks.metrics.orphaned(resource.type)
@@ -172,7 +172,7 @@ class Reporter(Struct, frozen=True, dict=True):
             self.log.warning("more external resources recorded", extra={"fields": fields})
         listed = "; ".join(map(str, resources[:_LISTED]))
         self.once(
-            "LeftOutside", f"Recorded {len(resources)} external resources as Orphans: {listed}"
+            "OrphansRecorded", f"Recorded {len(resources)} external resources as Orphans: {listed}"
         )
 
     def deletion(self, outcome: Outcome) -> None:
@@ -211,9 +211,11 @@ class Reporter(Struct, frozen=True, dict=True):
 
     def removed_externally(self) -> None:
         """Report that our finalizer was removed externally while cleanup was unfinished."""
-        self.sinks.metrics.bypassed()
+        self.sinks.metrics.removed_externally()
         self.log.error("finalizer removed externally before cleanup finished")
-        self.once("Bypassed", "Finalizer removed externally before cleanup finished")
+        self.once(
+            "FinalizerRemovedExternally", "Finalizer removed externally before cleanup finished"
+        )
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
         """Record an event once for the object and this reason, also across restarts."""

@@ -100,9 +100,11 @@ def _ready(before: Raw | None, report: Report, reasons: ReadyReasons) -> Raw:
     if report.failure is not None:
         failed = reasons.deletion_failed if deleting else reasons.failed
         own = reasons.given_up if report.failure.gives_up else report.failure.reason
-        status, reason = "False", own or failed
+        status = "False"
+        reason = own or failed
     elif report.is_final:
-        status, reason = "True", reasons.succeeded
+        status = "True"
+        reason = reasons.succeeded
     else:
         status = "True" if was == "True" and not deleting else "False"
         reason = "Deleting" if deleting else "Reconciling"
@@ -159,7 +161,8 @@ def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
     """
     if "conditions" not in changed:
         return changed
-    wanted, known = _by_type(changed), _by_type(before)
+    wanted = _by_type(changed)
+    known = _by_type(before)
     merged = _by_type(obj.get("status"))
     for type_ in known.keys() - wanted.keys():
         merged.pop(type_, None)
@@ -177,7 +180,7 @@ def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None
 def _by_type(status: Raw | None) -> dict[str, Raw]:
     conditions = (status or {}).get("conditions")
     found = conditions if isinstance(conditions, list) else []
-    return {str(one.get("type")): one for one in found if isinstance(one, dict)}
+    return {str(item.get("type")): item for item in found if isinstance(item, dict)}
 
 
 def patch(obj: Raw, fields: Raw) -> list[Raw]:

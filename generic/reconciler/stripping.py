@@ -26,9 +26,9 @@ from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFou
 from actuator.interface import Client, SeedObjects
 from actuator.meta import Raw
 from generic.kube.deleting import request_deletion
-from generic.kube.finalizers import Stale, patch_tested, take_off
+from generic.kube.finalizers import Stale, patch_removing, patch_tested
 
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 OUT_OF_SCOPE = (
     "{} is cluster-scoped, but its seed objects {} are namespaced: "
     "delete them by namespace and name in force_delete"
@@ -44,7 +44,7 @@ class Stripped(Struct, frozen=True, kw_only=True):
     finalizer: str
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class HeldObject(Struct, frozen=True, kw_only=True):
     """A seed object that still exists, and its finalizers that were not declared."""
 
     resource: str
@@ -52,7 +52,7 @@ class Held(Struct, frozen=True, kw_only=True):
     finalizers: tuple[str, ...]
 
     @classmethod
-    def of(cls, group: SeedObjects, meta: Raw) -> "Held":
+    def of(cls, group: SeedObjects, meta: Raw) -> "HeldObject":
         """Describe an object of the group by its metadata."""
         finalizers = tuple(meta.get("finalizers") or ())
         return cls(resource=str(group.resource), name=meta["name"], finalizers=finalizers)
@@ -65,7 +65,7 @@ class Held(Struct, frozen=True, kw_only=True):
 class SeedObjectsHeld(ActuatorError):
     """Seed objects that a force deletion has to remove still exist."""
 
-    def __init__(self, held: Sequence[Held]) -> None:
+    def __init__(self, held: Sequence[HeldObject]) -> None:
         super().__init__(
             f"Seed objects still exist: {'; '.join(map(str, held))}",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
@@ -85,9 +85,9 @@ def delete_seed_objects(
     `kind` names the kind of the deleted object. Raises SeedObjectsHeld, ApiError, or
     ConfigurationError for a namespaced group of an object without a namespace.
     """
-    held: list[Held] = []
+    held: list[HeldObject] = []
     for group in groups:
-        if group.namespaced and not namespace:
+        if group.resource.namespaced and not namespace:
             raise ConfigurationError(OUT_OF_SCOPE.format(kind, group.resource))
         held.extend(_delete_group(client, namespace, group, on_stripped))
     if held:
@@ -96,9 +96,9 @@ def delete_seed_objects(
 
 def _delete_group(
     client: Client, namespace: str, group: SeedObjects, on_stripped: Callable[[Stripped], None]
-) -> list[Held]:
+) -> list[HeldObject]:
     """Delete and strip until the list is empty, or no progress is made."""
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         objects = list_group(client, namespace, group)
         if not objects:
             return []
@@ -106,12 +106,12 @@ def _delete_group(
             request_deletion(client, group.resource, obj["metadata"])
             for stripped in _strip(client, group, obj["metadata"]):
                 on_stripped(stripped)
-    return [Held.of(group, obj["metadata"]) for obj in list_group(client, namespace, group)]
+    return [HeldObject.of(group, obj["metadata"]) for obj in list_group(client, namespace, group)]
 
 
 def list_group(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
     """Return the objects of the group; none if their kind is not installed. Raises ApiError."""
-    where = namespace if group.namespaced else ""
+    where = namespace if group.resource.namespaced else ""
     try:
         return client.list(group.resource, where, label_selector=group.label_selector)
     except NotFound:  # this type was never installed here
@@ -119,7 +119,8 @@ def list_group(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
 
 
 def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
-    name, namespace = meta["name"], meta.get("namespace", "")
+    name = meta["name"]
+    namespace = meta.get("namespace", "")
     try:
         current = client.get(group.resource, name, namespace)["metadata"]
         finalizers: list[str] = current.get("finalizers") or []
@@ -127,7 +128,7 @@ def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
         deleting = current.get("deletionTimestamp") is not None
         if current["uid"] != meta["uid"] or not deleting or not stripped:
             return
-        patch = take_off(stripped, meta["uid"], finalizers)
+        patch = patch_removing(stripped, meta["uid"], finalizers)
         patch_tested(client, group.resource, name, namespace, patch)
     except (NotFound, Stale):
         return  # deleted, or processed again in the next round

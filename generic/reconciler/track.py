@@ -1,26 +1,44 @@
-"""Track: the state that this process keeps of one object between two attempts.
+"""Track: what this process knows of one object between two attempts.
 
-`Tracks` has one track per object (request and uid) of a controller, one lock, and one place that
-drops a track: `settle`. A restart of the process loses all of it. Not here: decisions based on it
-(`deletion` and `reconciler`).
+`Tracks` has one track per object (request and uid) of a controller, and one lock. Only this module
+changes a track: workers and the watchdog send intents (`lifecycle`) or call the methods below.
+A restart of the process loses all of it. Not here: decisions based on it (`deletion` and
+`reconciler`).
 """
 
+import logging
 import math
 import threading
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from actuator.interface import Clock
-from generic.controller.metrics import Outcome
 from generic.kube.headers import Request
 from generic.reconciler.calls import AbandonedCalls, Call
 from generic.reconciler.known_secrets import SharedSecret, SharedSecrets
-from generic.reconciler.operation import Operation
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.lifecycle import (
+    IDLE,
+    Begin,
+    Calling,
+    CleanedUp,
+    End,
+    ImpossibleTransition,
+    Intent,
+    Released,
+    Removed,
+    State,
+    WentBack,
+    finished,
+    removed,
+    transition,
+)
+
+logger = logging.getLogger(__name__)
 
 
-class Budget(Struct):
+class Budget(Struct, frozen=True):
     """The time of one force deletion, in seconds on the monotonic clock."""
 
     since: float
@@ -36,37 +54,16 @@ class Budget(Struct):
         return max(0.0, self.until - now)
 
 
-class CleanedUp(Struct, frozen=True):
-    """The actuator finished a deletion; our finalizer may still be on the object."""
-
-    outcome: Outcome
-    deleting_since: str | None
-    """The deletionTimestamp of the object."""
-
-
-class Removal(Struct):
-    """Our finalizer was removed externally before cleanup finished."""
-
-    raw: bytes
-    """The last known state of the object, as JSON."""
-    operation: Operation | None
-    """The operation for the missing cleanup; None if no deletion of the object was seen."""
-    orphans: list[Orphan] | None = None
-    """The recorded Orphans; None before they are recorded."""
-    failures: int = 0
-
-
 class Track(Struct, eq=False):
-    """The state of one object; workers and the watchdog share it."""
+    """The state of one object; workers and the watchdog share it. Assigned only in this module."""
 
     request: Request
     uid: str
+    state: State = IDLE
     deleted: bool = False
     """Whether the DELETED event of the object was observed: no other event of it can follow."""
     called_at: int = 0
     """The resourceVersion of the object from which the last call began."""
-    call: Call | None = None
-    """The running call."""
     abandoned: tuple[Call, ...] = ()
     """Abandoned calls that have not returned."""
     budget: Budget | None = None
@@ -75,21 +72,28 @@ class Track(Struct, eq=False):
     """The wall time at which the deletion was given up; None while it is retried."""
     loses_fields: bool = False
     """Whether the API server did not store a field that the actuator set in the status."""
-    releasing: bool = False
-    """Whether this process may have removed the finalizer, or has handled its removal."""
-    cleaned_up: CleanedUp | None = None
-    removal: Removal | None = None
     secrets: dict[Request, SharedSecret] | None = None
     """The Secrets that were read for the object, as last read."""
 
-    def end_deletion(self) -> None:
-        """Clear the state of an unfinished deletion: the finalizer is removed."""
-        self.budget = self.cleaned_up = self.removal = self.secrets = None
+    @property
+    def call(self) -> Call | None:
+        """The running call."""
+        return self.state.call if isinstance(self.state, Calling) else None
+
+    @property
+    def finished(self) -> CleanedUp | None:
+        """The finished deletion whose release is not acknowledged yet."""
+        return finished(self.state)
+
+    @property
+    def removed(self) -> Removed | None:
+        """The external removal of our finalizer that is not handled yet."""
+        return removed(self.state)
 
     @property
     def is_pending(self) -> bool:
         """Whether work on the object is unfinished, even if the object is deleted."""
-        return bool(self.call or self.abandoned or self.cleaned_up or self.removal)
+        return bool(self.call or self.abandoned or self.finished or self.removed)
 
 
 class Tracks:
@@ -115,7 +119,7 @@ class Tracks:
         A deleted object whose late cleanup is unfinished comes first.
         """
         for track in self.named(request):
-            if track.removal is not None:
+            if track.removed is not None:
                 return track
         return None if uid is None else self.of(request, uid)
 
@@ -127,39 +131,32 @@ class Tracks:
         """Return all tracks."""
         return [track for tracks in list(self._tracks.values()) for track in tracks]
 
-    def settle(self, track: Track) -> None:
-        """Drop the track if its object is deleted and no work on it is pending."""
+    def send(self, track: Track, intent: Intent) -> State:
+        """Change the state of the object; return the new state."""
         with self._lock:
-            self._drop_if_done(track)
+            self._move(track, intent)
+            if isinstance(intent, Released):
+                track.budget = track.secrets = None
+            if track.is_pending:
+                self._add(track)  # the object may be deleted meanwhile, and its track dropped
+            return track.state
 
     def revive(self, request: Request, uid: str) -> None:
         """Forget the end of an object: etcd was restored to a state before it."""
         with self._lock:
             track = self._find(request, uid)
             if track is not None:
-                track.end_deletion()
-                track.deleted = track.releasing = False
-                track.gave_up = None
+                self._move(track, WentBack())
+                track.deleted = False
+                track.budget = track.secrets = track.gave_up = None
                 track.called_at = 0
 
-    def record_removal(self, track: Track, removal: Removal) -> None:
-        """Keep a deleted object until its removal is handled; the first removal counts."""
+    def begin(self, track: Track, call: Call, resource_version: int | None = None) -> None:
+        """Register a call that is about to be made, from that version of the object."""
         with self._lock:
-            track.removal = track.removal or removal
-            self._add(track)
-
-    def start_budget(self, track: Track) -> Budget:
-        """Return the budget of a force deletion; the first call of this method starts it."""
-        with self._lock:
-            if track.budget is None:
-                now = self._clock.monotonic()
-                track.budget = Budget(now, now + self._seconds)
-            return track.budget
-
-    def begin(self, track: Track, call: Call) -> None:
-        """Register a call that is about to be made."""
-        with self._lock:
-            track.call = call
+            if resource_version is not None:
+                track.called_at = resource_version
+            self._move(track, Begin(call))
             self._add(track)  # the object may be deleted meanwhile, and the call may hang
 
     def begin_reserved(self, track: Track, call: Call) -> bool:
@@ -173,10 +170,9 @@ class Tracks:
         """Register that a call returned; return False if it had been abandoned."""
         self._abandoned.discard(call)
         with self._lock:
-            if track.call is call:
-                track.call = None
+            self._move(track, End(call))
             if call in track.abandoned:
-                track.abandoned = tuple(one for one in track.abandoned if one is not call)
+                track.abandoned = tuple(other for other in track.abandoned if other is not call)
             self._drop_if_done(track)
         return call.end()
 
@@ -188,16 +184,77 @@ class Tracks:
             if not call.end():
                 self._abandoned.discard(call)
                 return False
-            track.call = None
+            self._move(track, End(call))
             track.abandoned = (*track.abandoned, call)
             self._abandoned.add(call)
             return True
 
+    def start_budget(self, track: Track) -> tuple[Budget, bool]:
+        """Return the budget of a force deletion, and whether it started now."""
+        with self._lock:
+            if track.budget is not None:
+                return track.budget, False
+            now = self._clock.monotonic()
+            track.budget = Budget(now, now + self._seconds)
+            return track.budget, True
+
+    def end_budget(self, track: Track) -> bool:
+        """Note that the budget is exceeded; return False if that was known, or there is none."""
+        with self._lock:
+            if track.budget is None or track.budget.over:
+                return False
+            track.budget = replace(track.budget, over=True)
+            return True
+
+    def note_force_deletion(
+        self, track: Track, *, last_error: str | None = None, unresponsive: bool | None = None
+    ) -> None:
+        """Keep for the next attempt how this one failed; None changes nothing."""
+        with self._lock:
+            if track.budget is not None and last_error is not None:
+                track.budget = replace(track.budget, last_error=last_error)
+            if track.budget is not None and unresponsive is not None:
+                track.budget = replace(track.budget, unresponsive=unresponsive)
+
+    def give_up(self, track: Track, at: datetime | None) -> None:
+        """Note the wall time at which the deletion was given up; None: it is retried."""
+        with self._lock:
+            track.gave_up = at
+
+    def keep_secret(self, track: Track, secret: Request, content: SharedSecret) -> None:
+        """Remember a Secret that was read for the object."""
+        with self._lock:
+            track.secrets = {**(track.secrets or {}), secret: content}
+
+    def note_lost_fields(self, track: Track, *, loses_fields: bool) -> None:
+        """Note whether the API server did not store a field that the actuator set."""
+        with self._lock:
+            track.loses_fields = loses_fields
+
+    def delete(self, track: Track) -> None:
+        """Note that the object is deleted; drop its track as soon as no work on it is pending."""
+        with self._lock:
+            track.deleted = True
+            track.budget = None
+            self._drop_if_done(track)
+
+    def settle(self, track: Track) -> None:
+        """Drop the track if its object is deleted and no work on it is pending."""
+        with self._lock:
+            self._drop_if_done(track)
+
+    def _move(self, track: Track, intent: Intent) -> None:
+        try:
+            track.state = transition(track.state, intent)
+        except ImpossibleTransition as error:
+            fields = {"object": str(track.request), "uid": track.uid, "error": str(error)}
+            logger.error("impossible transition", extra={"fields": fields})
+
     def _find(self, request: Request, uid: str) -> Track | None:
-        return next((one for one in self._tracks.get(request, ()) if one.uid == uid), None)
+        return next((track for track in self.named(request) if track.uid == uid), None)
 
     def _add(self, track: Track) -> Track:
-        tracks = self._tracks.get(track.request, ())
+        tracks = self.named(track.request)
         if track not in tracks:
             self._tracks[track.request] = (*tracks, track)
         return track
@@ -205,7 +262,7 @@ class Tracks:
     def _drop_if_done(self, track: Track) -> None:
         if not track.deleted or track.is_pending:
             return
-        left = tuple(one for one in self._tracks.get(track.request, ()) if one is not track)
+        left = tuple(other for other in self.named(track.request) if other is not track)
         if left:
             self._tracks[track.request] = left
         else:

@@ -1,8 +1,8 @@
 """Behaviour of single kinds beyond their data, wrapped around any actuator for them.
 
 An author writes `Actuator[DNSRecord]` like any other; `with_behaviour` adds the wrapper, so that no
-author can forget it and the reconciler knows no kind. Here is the behaviour of each kind; read
-`secret_guard`, `creation`, `user_data` next.
+author can forget it and the reconciler knows no kind. `Kind.behaviour` names it. Read
+`secret_guard`, `creation` and `user_data` next.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,20 +11,18 @@ from typing import Any, get_type_hints
 
 import attrs
 
-from actuator import v1alpha1
 from actuator.interface import Actuator, object_class
-from actuator.meta import Object
+from actuator.meta import Behaviour, Object
 from generic.reconciler.behaviours.creation import RemembersCreation
 from generic.reconciler.behaviours.secret_guard import GuardsSecret, ReleasesSecrets
 from generic.reconciler.behaviours.user_data import WritesUserData
 
-_BEHAVIOURS: Mapping[str, Callable[..., Actuator[Any]]] = {
-    "BackupBucket": GuardsSecret,
-    "BackupEntry": partial(GuardsSecret, needed_to_delete=True),
-    "DNSRecord": RemembersCreation,
-    "OperatingSystemConfig": WritesUserData,
+_WRAPPERS: Mapping[Behaviour, Callable[..., Actuator[Any]]] = {
+    Behaviour.GUARDS_SECRET: GuardsSecret,
+    Behaviour.NEEDS_SECRET_TO_DELETE: partial(GuardsSecret, needed_to_delete=True),
+    Behaviour.REMEMBERS_CREATION: RemembersCreation,
+    Behaviour.WRITES_USER_DATA: WritesUserData,
 }
-"""By the name of the kind's class in `actuator.v1alpha1`, which is imported on use."""
 
 
 def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool | None = None) -> Actuator[Any]:
@@ -36,11 +34,10 @@ def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool | None = None
     cls = object_class(actuator)
     if guards_secret and not has_secret(cls):
         raise ValueError(f"{cls.KIND.name} has no spec.secretRef; leave guards_secret out")
-    behaviour = _BEHAVIOURS.get(cls.__name__)
-    is_ours = behaviour is not None and cls is getattr(v1alpha1, cls.__name__)
-    wrapped = behaviour(actuator) if behaviour is not None and is_ours else actuator
-    if behaviour is not None and isinstance(wrapped, GuardsSecret):
-        return behaviour(actuator, shared=True) if guards_secret else wrapped
+    wrapper = None if cls.KIND.behaviour is None else _WRAPPERS[cls.KIND.behaviour]
+    wrapped = actuator if wrapper is None else wrapper(actuator)
+    if wrapper is not None and isinstance(wrapped, GuardsSecret):
+        return wrapper(actuator, shared=True) if guards_secret else wrapped
     if guards_secret is None:
         return wrapped
     return GuardsSecret(wrapped, shared=True) if guards_secret else ReleasesSecrets(wrapped)

@@ -36,12 +36,12 @@ from actuator.interface import (
     resource_of,
 )
 from actuator.meta import Object, Raw
-from generic.kube.finalizers import Stale, patch_tested, put_on, strip
+from generic.kube.finalizers import Stale, patch_adding, patch_tested, remove_finalizers
 from generic.kube.headers import Header, Request, header, request_of
 
 PERMISSION = SECRETS.permission("get", "list", "patch")
 """The permission for releasing Secrets."""
-_ROUNDS = 5
+_MAX_ROUNDS = 5
 T = TypeVar("T")
 
 
@@ -106,7 +106,7 @@ class GuardsSecret(WrappedActuator):
 
     def _guard(self, ctx: Context, obj: Any) -> None:
         finalizer = self._finalizer(obj)
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             secret = _read(ctx, obj)
             if secret is None:
                 raise ConfigurationError(
@@ -118,7 +118,7 @@ class GuardsSecret(WrappedActuator):
             deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
             if finalizer in finalizers or deleting:
                 return
-            patch = put_on(finalizer, meta["uid"], finalizers)
+            patch = patch_adding(finalizer, meta["uid"], finalizers)
             with suppress(Stale, NotFound):
                 patch_tested(ctx.client, SECRETS, meta["name"], meta["namespace"], patch)
                 return
@@ -136,7 +136,8 @@ class GuardsSecret(WrappedActuator):
         if not self._shared:
             strip_all(ctx.client, filter(None, [_read(ctx, obj)]), self._finalizer(obj))
             return
-        where, uid = obj.metadata.namespace, obj.metadata.uid
+        where = obj.metadata.namespace
+        uid = obj.metadata.uid
         with self._lock:  # before the list: later lists must not wait for us
             self._leaving.setdefault(where, set()).add(uid)
         if not self._release(ctx, obj):
@@ -145,17 +146,18 @@ class GuardsSecret(WrappedActuator):
 
     def _release(self, ctx: Context, obj: Any, but: Request | None = None) -> bool:
         """Release each Secret but one that no object needs; return whether others remain."""
-        where, namespace = obj.metadata.namespace, _secret_of(obj).namespace
+        where = obj.metadata.namespace
+        namespace = _secret_of(obj).namespace
         metas = ctx.client.list(SECRETS, namespace, metadata_only=True) if namespace else []
-        secrets = [one for one in guarded(metas, self._finalizer(obj)) if request_of(one) != but]
+        secrets = [item for item in guarded(metas, self._finalizer(obj)) if request_of(item) != but]
         if not secrets:
             return False
         found = needing(ctx.client.list(resource_of(obj.KIND), where), self._finalizer(obj))
         with self._lock:
             leaving = self._leaving.get(where, set())
-            leaving &= {one.uid for _, one in found}
-            needed = {one.secret for _, one in found if one.uid not in leaving}
-        unneeded = [one for one in secrets if request_of(one) not in needed]
+            leaving &= {item.uid for _, item in found}
+            needed = {item.secret for _, item in found if item.uid not in leaving}
+        unneeded = [secret for secret in secrets if request_of(secret) not in needed]
         strip_all(ctx.client, unneeded, self._finalizer(obj))
         return bool(needed)
 
@@ -173,20 +175,22 @@ class ReleasesSecrets(WrappedActuator):
 
 def guarded(secrets: Iterable[Raw], finalizer: str) -> list[Raw]:
     """Return the Secrets with the finalizer."""
-    return [one for one in secrets if finalizer in (one["metadata"].get("finalizers") or ())]
+    return [
+        secret for secret in secrets if finalizer in (secret["metadata"].get("finalizers") or ())
+    ]
 
 
 def needing(objects: Iterable[Raw], finalizer: str) -> list[tuple[Request, Header]]:
     """Return the objects that may need a Secret; each has the finalizer before its Secret."""
-    found = ((request_of(one), header(one)) for one in objects)
-    return [(request, one) for request, one in found if finalizer in one.finalizers]
+    found = ((request_of(object_), header(object_)) for object_ in objects)
+    return [(request, item) for request, item in found if finalizer in item.finalizers]
 
 
 def strip_all(client: Client, secrets: Iterable[Raw], finalizer: str) -> None:
     """Remove the finalizer from these Secrets; a deleted one counts as success."""
     for secret in secrets:
         with suppress(NotFound):
-            strip(client, SECRETS, secret, [finalizer])
+            remove_finalizers(client, SECRETS, secret, [finalizer])
 
 
 def _secret_of(obj: Any) -> Request:

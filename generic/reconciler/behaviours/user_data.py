@@ -51,7 +51,8 @@ def _publish(
 ) -> Result | None:
     if not isinstance(result, Provisioned) or result.user_data is None:
         return result
-    name, namespace = secret_name(config), config.metadata.namespace
+    name = secret_name(config)
+    namespace = config.metadata.namespace
     data = {KEY: str(Base64.encode_bytes(result.user_data))}
     try:
         secret = ctx.client.get(SECRETS, name, namespace)

@@ -20,25 +20,25 @@ from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError,
 from actuator.interface import Actuator, ExternalResource, SeedObjects
 from actuator.meta import Object
 from actuator.tolerance import WrongField
-from generic.controller.metrics import Outcome
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
 from generic.reconciler.invoker import RESOURCES_SECONDS, ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
-from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
+from generic.reconciler.orphans import UNKNOWN, OrphanReason, record_all
 from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import SeedObjectsHeld
 from generic.reconciler.track import Budget
+from generic.serving.metrics import Outcome
 
 IN_SEED = "seed/"
 """Prefix of the resource type of an Orphan for a remaining seed object."""
 
-_MOST_HELD = 100
+_MAX_HELD = 100
 """Maximum number of seed objects that are recorded one by one."""
-_LAST_PASS = 10.0
+_LAST_PASS_SECONDS = 10.0
 """Seconds for stripping after the budget is exceeded."""
-_LEAST_SECONDS = 0.5
+_MIN_SECONDS = 0.5
 """Time limit of external_resources, however long the budget has been exceeded."""
 
 
@@ -55,8 +55,9 @@ class ForceDeletion(Struct, frozen=True):
 
     def run(self, attempt: Attempt, report: Reporter) -> Outcome:
         """Force-delete; return the outcome. Raises CallFailed, NotRecorded, WorkerReplaced."""
-        budget = self.invoker.tracks.start_budget(attempt.track)
+        budget, _ = self.invoker.tracks.start_budget(attempt.track)
         reason = OrphanReason.FORCED
+        message = budget.last_error
         try:
             obj = attempt.open(self.cls)
             call = self._begin(attempt, budget, report)
@@ -69,16 +70,18 @@ class ForceDeletion(Struct, frozen=True):
                 obj = attempt.open(self.cls)
             remaining = self._remaining(attempt, budget, report, obj)
         except DecodeError as error:  # metadata is enough to strip and to record
-            reason = _unreadable(budget, describe(error), report)
+            message = describe(error)
+            reason = _unreadable(message, report)
             remaining = [UNKNOWN]
         except CallFailed as failure:
             if not failure.error.is_a(WrongField):
                 raise
-            reason = _unreadable(budget, failure.error.text, report)
+            message = failure.error.text
+            reason = _unreadable(message, report)
             remaining = self._remaining(attempt, budget, report, attempt.open(self.cls))
         if reason is not OrphanReason.FORCED:
             remaining = [*(remaining or [UNKNOWN]), *self._strip(attempt, report)]
-        self._record(remaining, reason, budget, report)
+        self._record(remaining, reason, message, report)
         return Outcome.ORPHANED if remaining else Outcome.FORCE_DELETED
 
     def _begin(
@@ -87,7 +90,7 @@ class ForceDeletion(Struct, frozen=True):
         """Return the call of the actuator, or the reason for skipping it."""
         left = budget.remaining(self.invoker.clock.monotonic())
         if left <= 0:
-            budget.over = True  # this may run before the watchdog's tick
+            self.invoker.tracks.end_budget(attempt.track)  # maybe before the watchdog's tick
             report.log.error("force-delete budget exceeded: skipping force_delete")
             return OrphanReason.BUDGET
         seconds = min(self.invoker.kind.timeout, left)
@@ -111,21 +114,25 @@ class ForceDeletion(Struct, frozen=True):
         if budget.unresponsive:
             return [UNKNOWN]
         left = budget.remaining(self.invoker.clock.monotonic() - RESOURCES_SECONDS)
-        seconds = max(_LEAST_SECONDS, min(left, RESOURCES_SECONDS))
-        budget.unresponsive = True  # unless it returns
-        remaining = self.invoker.external_resources(report, attempt.track, obj, seconds)
-        budget.unresponsive = False
+        seconds = max(_MIN_SECONDS, min(left, RESOURCES_SECONDS))
+        tracks = self.invoker.tracks
+        track = attempt.track
+        tracks.note_force_deletion(track, unresponsive=True)  # unless it returns
+        remaining = self.invoker.external_resources(report, track, obj, seconds)
+        tracks.note_force_deletion(track, unresponsive=False)
         return remaining
 
     def _strip(self, attempt: Attempt, report: Reporter) -> list[ExternalResource]:
         """Strip declared seed objects; return those that remain in the seed."""
         groups: Sequence[SeedObjects] = ()
-        call = ActuatorCall(self.invoker, Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS)
+        call = ActuatorCall(
+            self.invoker, Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS_SECONDS
+        )
         try:
             groups = self.invoker.actuator.seed_objects
             call.delete_seed_objects(groups)
         except SeedObjectsHeld as error:
-            held = [_in_seed(one.resource, one.name) for one in error.held[:_MOST_HELD]]
+            held = [_in_seed(item.resource, item.name) for item in error.held[:_MAX_HELD]]
             return held if len(held) == len(error.held) else [*held, UNKNOWN]
         except (LeaseLost, CallAbandoned):
             raise
@@ -137,25 +144,26 @@ class ForceDeletion(Struct, frozen=True):
         return []
 
     def _record(
-        self, left: list[ExternalResource], reason: OrphanReason, budget: Budget, report: Reporter
+        self, left: list[ExternalResource], reason: OrphanReason, known: str, report: Reporter
     ) -> None:
-        """Record each resource. Raises NotRecorded."""
-        message = budget.last_error if reason is not OrphanReason.FORCED else ""
-        client, now = self.invoker.client, self.invoker.clock.now()
-        for resource in left:
-            try:
-                record(client, report.orphaned_from, resource, reason, message, now)
-            except ApiError as error:
-                raise NotRecorded(
-                    f"cannot record remaining resources as Orphans: {refused(error)}"
-                ) from error
+        """Record each resource, with the known error that kept the actuator from removing it.
+
+        Raises NotRecorded.
+        """
+        message = known if reason is not OrphanReason.FORCED else ""
+        client = self.invoker.client
+        now = self.invoker.clock.now()
+        try:
+            record_all(client, report.orphaned_from, left, reason, message, now)
+        except ApiError as error:
+            raise NotRecorded(
+                f"cannot record remaining resources as Orphans: {refused(error)}"
+            ) from error
         if left:
-            report.left_outside(left)
+            report.orphans_recorded(left)
 
 
-def _unreadable(budget: Budget, error: str, report: Reporter) -> OrphanReason:
-    """Keep the error for the Orphans: a repeated call would fail in the same way."""
-    budget.last_error = error
+def _unreadable(error: str, report: Reporter) -> OrphanReason:
     text = "cannot read the object: skipping force_delete"
     report.log.error(text, extra={"fields": {"error": error}})
     return OrphanReason.UNREADABLE

@@ -11,6 +11,7 @@ Not here: the detection (`watchdog` and `reconciler`).
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,17 +21,18 @@ from actuator.meta import Object
 from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.headers import Header
-from generic.kube.store import Entry
+from generic.kube.store import StoredObject
 from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
+from generic.reconciler.lifecycle import LateCleanupFailed, Recorded, Released, Removed
 from generic.reconciler.operation import Operation
-from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record
+from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record_all
 from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
-from generic.reconciler.track import Removal, Track
+from generic.reconciler.track import Track
 
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 """About six minutes with the queue's backoff."""
-_CAP = 60.0
+_MAX_BACKOFF_SECONDS = 60.0
 """Maximum seconds between two attempts."""
 _MESSAGE = "finalizer removed externally before cleanup finished"
 _LOST = "object disappeared without a deletion, as after a restore of etcd"
@@ -43,63 +45,78 @@ class LateCleanup(Struct, frozen=True):
     cls: type[Object]
     clusters: Callable[[str], Cluster]
 
-    def run(self, track: Track, entry: Entry[Header] | None, report: Reporter) -> Result:
+    def run(self, track: Track, entry: StoredObject[Header] | None, report: Reporter) -> Result:
         """Record, then clean up; `entry` is the current object of that name.
 
         Raises WorkerReplaced.
         """
-        removal = track.removal
-        assert removal is not None, "the operation requires a removal"
+        removed = track.removed
+        assert removed is not None, "the operation requires a removal"
         try:
-            obj = decode_tolerantly(self.cls, removal.raw)
+            obj = decode_tolerantly(self.cls, removed.raw)
         except DecodeError:
             obj = None
         try:
-            if removal.orphans is None:
-                removal.orphans = self._record(track, removal, obj, report)
-                removal.failures = 0
-            if obj is None:
-                report.log.warning("late cleanup skipped: cannot read the object")
-            elif removal.operation is None:
-                report.log.warning("late cleanup skipped: no deletion of the object was seen")
-            elif entry is not None and entry.header.uid != track.uid:
-                report.log.warning("late cleanup skipped: the name belongs to a new object")
-            else:
-                self.invoker.refuse_while_one_hangs(track)
-                call = ActuatorCall(self.invoker, removal.operation, report)
-                self.invoker.tracks.begin(track, call)
-                self.invoker.invoke(call, track, obj, self.clusters(track.request.namespace))
-                self._finish(removal, report)
+            if removed.orphans is None:
+                orphans = self._record(track, removed, obj, report)
+                self.invoker.tracks.send(track, Recorded(orphans))
+                removed = track.removed
+                if removed is None:
+                    return Again(0)  # etcd was restored meanwhile: the object exists again
+            self._clean_up(track, removed, obj, entry, report)
         except LeaseLost:
             return Done()
         except (CallFailed, ApiError) as error:
-            if self._is_tried_again(removal, error, report, name_is_taken=entry is not None):
-                return Failed(cap=_CAP)
-        track.end_deletion()
-        track.releasing = True  # the DELETED event may arrive now, and is no second removal
+            if self._is_tried_again(track, error, report, name_is_taken=entry is not None):
+                return Failed(cap=_MAX_BACKOFF_SECONDS)
+        self.invoker.tracks.send(track, Released())  # the DELETED event is no second removal
         return Done() if entry is None else Again(0)
 
     def _record(
-        self, track: Track, removal: Removal, obj: object, report: Reporter
-    ) -> list[Orphan]:
+        self, track: Track, removed: Removed, obj: object, report: Reporter
+    ) -> tuple[Orphan, ...]:
         """Count, report and record remaining resources. Raises ApiError, WorkerReplaced."""
         left = [UNKNOWN]
         if obj is not None and not track.abandoned:
             left = self.invoker.external_resources(report, track, obj) or left
-        client, now = self.invoker.client, self.invoker.clock.now()
-        message = _LOST if removal.operation is None else _MESSAGE
-        orphans = [
-            record(client, report.orphaned_from, one, OrphanReason.BYPASSED, message, now)
-            for one in left
-        ]
+        client = self.invoker.client
+        now = self.invoker.clock.now()
+        message = _LOST if removed.operation is None else _MESSAGE
+        reason = OrphanReason.FINALIZER_REMOVED_EXTERNALLY
+        orphans = record_all(client, report.orphaned_from, left, reason, message, now)
         report.removed_externally()
-        report.left_outside(left)
+        report.orphans_recorded(left)
         return orphans
 
-    def _finish(self, removal: Removal, report: Reporter) -> None:
+    def _clean_up(
+        self,
+        track: Track,
+        removed: Removed,
+        obj: Any,
+        entry: StoredObject[Header] | None,
+        report: Reporter,
+    ) -> None:
+        """Call the actuator, unless it must not touch what may be in use.
+
+        Raises CallFailed, ApiError, WorkerReplaced.
+        """
+        if obj is None:
+            report.log.warning("late cleanup skipped: cannot read the object")
+        elif removed.operation is None:
+            report.log.warning("late cleanup skipped: no deletion of the object was seen")
+        elif entry is not None and entry.header.uid != track.uid:
+            report.log.warning("late cleanup skipped: the name belongs to a new object")
+        else:
+            self.invoker.refuse_while_one_hangs(track)
+            call = ActuatorCall(self.invoker, removed.operation, report)
+            self.invoker.tracks.begin(track, call)
+            self.invoker.invoke(call, track, obj, self.clusters(track.request.namespace))
+            self._finish(removed, report)
+
+    def _finish(self, removed: Removed, report: Reporter) -> None:
         """Report a cleanup; after Delete, mark the Orphans as Gone. Raises ApiError."""
-        if removal.operation is Operation.DELETE:  # a force deletion may leave resources
-            for orphan in removal.orphans or ():
+        if removed.operation is Operation.DELETE:  # a force deletion may leave resources
+            for orphan in removed.orphans or ():
                 mark_gone(self.invoker.client, orphan, self.invoker.clock.now())
         report.once(
             "CleanedUpLate", "Late cleanup finished after the external removal of the finalizer"
@@ -107,16 +124,19 @@ class LateCleanup(Struct, frozen=True):
 
     def _is_tried_again(
         self,
-        removal: Removal,
+        track: Track,
         error: CallFailed | ApiError,
         report: Reporter,
         *,
         name_is_taken: bool,
     ) -> bool:
         """Report a failed attempt. Recording is retried for ever, unless another object waits."""
-        is_recorded = removal.orphans is not None
+        self.invoker.tracks.send(track, LateCleanupFailed())
+        removed = track.removed
+        if removed is None:
+            return True  # etcd was restored meanwhile: the object exists again
+        is_recorded = removed.orphans is not None
         what = "late cleanup failed" if is_recorded else "recording of remaining resources failed"
         text = error.error.text if isinstance(error, CallFailed) else refused(error)
         report.log.warning(what, extra={"fields": {"error": text}})
-        removal.failures += 1
-        return removal.failures < _ATTEMPTS or not (is_recorded or name_is_taken)
+        return removed.failures < _MAX_ATTEMPTS or not (is_recorded or name_is_taken)

@@ -15,12 +15,13 @@ from msgspec import Struct
 from actuator.cluster import Verdict
 from actuator.interface import Clock
 from actuator.meta import ClusterNeed, Kind
-from generic.controller.metrics import TerminatingState
 from generic.kube.clock import trusted_now
 from generic.kube.headers import Event, Header, Request
 from generic.kube.store import Store
+from generic.reconciler.lifecycle import FinalizerRemoved, Releasing, Removed
 from generic.reconciler.operation import Nothing, Operation, choose_operation, is_forced
-from generic.reconciler.track import Removal, Track, Tracks
+from generic.reconciler.track import Track, Tracks
+from generic.serving.metrics import TerminatingState
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,9 @@ class DeletionWatchdog(Struct, frozen=True):
 
         True if its deletion is forced from now on, or if our finalizer was removed externally.
         """
-        old, new, forced = event.old, event.new, False
+        old = event.old
+        new = event.new
+        forced = False
         if new is not None and event.went_back:
             self.tracks.revive(event.request, new.uid)
         if new is not None and new.deletion_timestamp is not None:
@@ -49,15 +52,15 @@ class DeletionWatchdog(Struct, frozen=True):
             return forced
         entry = self.store.get(event.request)
         last = event.last if entry is None else entry.raw
-        track, was_lost = self.tracks.of(event.request, old.uid), event.relisted and new is None
+        track = self.tracks.of(event.request, old.uid)
+        was_lost = event.relisted and new is None
         return self.keep_removed(track, old, last, was_lost=was_lost) or forced
 
     def forget(self, request: Request, uid: str) -> None:
         """Drop the track of a deleted object, as soon as no work on it is pending."""
         for track in self.tracks.named(request):
             if track.uid == uid:
-                track.deleted, track.budget = True, None
-                self.tracks.settle(track)
+                self.tracks.delete(track)
 
     def _is_removed(self, old: Header, new: Header | None) -> bool:
         """Whether a deleting, or deleted, object lost our finalizer."""
@@ -73,13 +76,13 @@ class DeletionWatchdog(Struct, frozen=True):
         An object that `was_lost` is missing in a list, and no watch showed its deletion: without a
         deletionTimestamp, a restore of etcd may have removed it, so it is recorded only.
         """
-        if track.releasing or not raw:
+        if isinstance(track.state, Releasing) or not raw:
             return False
         forced = is_forced(self.kind, header, self.verdict(self.kind, track.request.namespace))
         operation: Operation | None = Operation.FORCE_DELETE if forced else Operation.DELETE
         if was_lost and header.deletion_timestamp is None:
             operation = None
-        self.tracks.record_removal(track, Removal(raw, operation))
+        self.tracks.send(track, FinalizerRemoved(Removed(raw, operation)))
         return True
 
     def observe_forced(self, request: Request) -> bool:
@@ -93,8 +96,7 @@ class DeletionWatchdog(Struct, frozen=True):
         if self._decide(request, entry.header) is not Operation.FORCE_DELETE:
             return False
         track = self.tracks.of(request, entry.header.uid)
-        is_new = track.budget is None
-        self.tracks.start_budget(track)
+        _, is_new = self.tracks.start_budget(track)
         call = track.call
         if call is not None and call.operation is not Operation.FORCE_DELETE and not call.cancelled:
             call.cancel("force deletion requested")
@@ -108,11 +110,12 @@ class DeletionWatchdog(Struct, frozen=True):
         """
         if (trusted := trusted_now(self.clock)) is not None:  # a dropped Secret is not read again
             self.tracks.secrets.drop_expired(trusted)
-        now, tracks = self.clock.monotonic(), self.tracks.all()
-        over = [track.request for track in tracks if _ends(track, now)]
+        now = self.clock.monotonic()
+        tracks = self.tracks.all()
+        over = [track.request for track in tracks if self._ends(track, now)]
         abandoned = [track.request for track in tracks if self._abandons(track)]
         wall = self.clock.now()
-        return over, abandoned, [track.request for track in tracks if _resumes(track, wall)]
+        return over, abandoned, [track.request for track in tracks if self._resumes(track, wall)]
 
     def _abandons(self, track: Track) -> bool:
         call = track.call
@@ -126,6 +129,21 @@ class DeletionWatchdog(Struct, frozen=True):
         logger.warning("call abandoned", extra={"fields": fields})
         return True
 
+    def _ends(self, track: Track, now: float) -> bool:
+        """Whether the budget has just ended; cancels a running call."""
+        if track.budget is None or track.budget.until > now or not self.tracks.end_budget(track):
+            return False
+        if (call := track.call) is not None:
+            call.cancel("the budget of the force deletion is exceeded", grace=0)
+        return True
+
+    def _resumes(self, track: Track, now: datetime) -> bool:
+        """Whether the wall clock is before the moment of giving up: it was set back since."""
+        if track.gave_up is None or track.gave_up <= now:
+            return False
+        self.tracks.give_up(track, None)
+        return True
+
     def began_after(self, request: Request, cluster_version: int) -> bool:
         """Whether the object's last call began from a state newer than that of the Cluster."""
         if self.kind.cluster is ClusterNeed.NEVER:
@@ -136,7 +154,7 @@ class DeletionWatchdog(Struct, frozen=True):
         """Return the state of an object under deletion."""
         if self.kind.finalizer not in header.finalizers:
             return TerminatingState.FOREIGN_FINALIZER
-        if any(one.gave_up for one in self.tracks.named(request) if one.uid == header.uid):
+        if any(item.gave_up for item in self.tracks.named(request) if item.uid == header.uid):
             return TerminatingState.GAVE_UP
         if header.is_failing:
             return TerminatingState.FAILING
@@ -146,22 +164,3 @@ class DeletionWatchdog(Struct, frozen=True):
 
     def _decide(self, request: Request, header: Header) -> object:
         return choose_operation(self.kind, header, self.verdict(self.kind, request.namespace))
-
-
-def _resumes(track: Track, now: datetime) -> bool:
-    """Whether the wall clock is before the moment of giving up: it was set back since."""
-    if track.gave_up is None or track.gave_up <= now:
-        return False
-    track.gave_up = None
-    return True
-
-
-def _ends(track: Track, now: float) -> bool:
-    """Whether the budget has just ended; cancels a running call."""
-    budget, call = track.budget, track.call
-    if budget is None or budget.over or budget.until > now:
-        return False
-    budget.over = True
-    if call is not None:
-        call.cancel("the budget of the force deletion is exceeded", grace=0)
-    return True

@@ -9,7 +9,14 @@ from generic.reconciler.orphans.kind import (
     OrphanReason,
     OrphanState,
 )
-from generic.reconciler.orphans.record import UNKNOWN, mark_gone, record, recordable, remaining
+from generic.reconciler.orphans.record import (
+    UNKNOWN,
+    mark_gone,
+    record,
+    record_all,
+    recordable,
+    remaining,
+)
 
 __all__ = [
     "KIND_LABEL",
@@ -22,6 +29,7 @@ __all__ = [
     "OrphanedFrom",
     "mark_gone",
     "record",
+    "record_all",
     "recordable",
     "remaining",
 ]

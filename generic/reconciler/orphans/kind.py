@@ -34,7 +34,7 @@ class OrphanReason(StrEnum):
     """Too many calls are unresponsive; the actuator was not called."""
     UNREADABLE = "Unreadable"
     """The object could not be read, so its actuator was not called; seed objects may remain."""
-    BYPASSED = "Bypassed"
+    FINALIZER_REMOVED_EXTERNALLY = "FinalizerRemovedExternally"
     """Our finalizer was removed externally while cleanup was unfinished."""
     DRAINED = "Drained"
     """`actuator drain --release` disowned the object before the extension was uninstalled."""

@@ -15,10 +15,11 @@ from generic.kube.client import HttpClient, path_of
 from generic.kube.refusals import explained
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanReason
 
-_GOOD_FOR, _BAD_FOR = 300.0, 10.0
+_GOOD_FOR = 300.0
+_BAD_FOR = 10.0
 """Seconds for which a good or bad answer is cached."""
-_INSTALL = "install the output of `actuator crds generic.reconciler.orphans:Orphan`"
-_PATIENCE = 5.0
+_INSTALL = "install the output of `actuator crds generic:Orphan`"
+_MAX_WAIT_SECONDS = 5.0
 """Seconds for the request."""
 
 
@@ -37,7 +38,7 @@ class OrphanProbe:
     """A check of /readyz; safe to use from any thread."""
 
     def __init__(self, client: HttpClient, clock: Clock) -> None:
-        self._client = client.within(_PATIENCE)
+        self._client = client.within(_MAX_WAIT_SECONDS)
         self._clock = clock
         self._lock = threading.Lock()
         self._until = float("-inf")

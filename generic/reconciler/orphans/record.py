@@ -5,15 +5,17 @@ no Orphan can hold must not prevent the end of a force deletion.
 """
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from actuator.codec import encode
-from actuator.errors import AlreadyExists, NotFound
+from actuator.errors import AlreadyExists, Conflict, NotFound, TooManyRequests, Unavailable
 from actuator.interface import Actuator, Client, ExternalResource, innermost
 from actuator.meta import Object, ObjectMeta, Raw, format_time, value_at
 from actuator.tolerance import decode_tolerantly
+from generic.kube.client import Silence
 from generic.kube.dropped import NotStored, lost, require_stored
 from generic.kube.errorinfo import describe
 from generic.reconciler.orphans.kind import (
@@ -37,6 +39,8 @@ NOT_STORED = "The CRD of Orphan lacks these fields:"
 """Precedes values in the message of an Orphan."""
 _OF_ATTEMPT = ("message", "reason", "recordedAt")
 """Fields that differ in a repeat."""
+_TRIES = 4
+"""How often one resource is recorded at most, before an attempt fails."""
 _MAX_RESOURCES = 10_000
 """Maximum resources of one object: each is a request, and force deletions have a budget."""
 _MAX_TEXT = 16 * 1024
@@ -46,9 +50,35 @@ _MAX_TEXTS = 8 * 2**20
 them in memory."""
 
 
+def record_all(
+    client: Client,
+    former: OrphanedFrom,
+    resources: Iterable[ExternalResource],
+    reason: OrphanReason,
+    message: str,
+    now: datetime,
+) -> tuple[Orphan, ...]:
+    """Record each resource, several times if the API server refuses one. Raises ApiError.
+
+    The next attempt of the caller begins with the first resource again. If one refusal ended an
+    attempt, an API server that refuses a tenth of all requests would let hardly any attempt record
+    dozens of resources.
+    """
+    orphans = []
+    for resource in resources:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                orphans.append(record(client, former, resource, reason, message, now))
+                break
+            except (Conflict, TooManyRequests, Unavailable) as error:
+                if not tries_left or error.retry_after or isinstance(error, Silence):
+                    raise
+    return tuple(orphans)
+
+
 def record(
     client: Client,
-    let_go: OrphanedFrom,
+    former: OrphanedFrom,
     resource: ExternalResource,
     reason: OrphanReason,
     message: str,
@@ -59,16 +89,16 @@ def record(
         api_version=Orphan.KIND.api_version,
         kind=Orphan.KIND.name,
         metadata=ObjectMeta(
-            name=orphan_name(let_go.uid, resource),
-            labels={KIND_LABEL: let_go.kind, SHOOT_LABEL: let_go.namespace},
+            name=orphan_name(former.uid, resource),
+            labels={KIND_LABEL: former.kind, SHOOT_LABEL: former.namespace},
         ),
         spec=OrphanSpec(
             resource_type=resource.type,
             id=resource.id,
             tags=dict(resource.tags),
             region=resource.region,
-            object=let_go,
-            shoot=let_go.namespace,
+            object=former,
+            shoot=former.namespace,
             reason=reason,
             message=message[:MESSAGE_LENGTH],
             recorded_at=format_time(now),
@@ -110,7 +140,8 @@ def _keep_in_message(client: Client, sent: Raw, stored: Raw) -> None:
 def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
     """Set the Orphan's state to Gone, after we removed the resource. Raises ApiError."""
     status = {"state": OrphanState.GONE.value, "verifiedAt": format_time(now)}
-    name, patch = orphan.metadata.name, {"status": status}
+    name = orphan.metadata.name
+    patch = {"status": status}
     with suppress(NotFound):
         answer = client.patch(ORPHANS, name, "", patch, subresource="status")
         require_stored(ORPHANS, status, answer.get("status"), "status")
@@ -122,13 +153,15 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
     UNKNOWN replaces the others, and those that an error of the actuator hides.
     """
     found: dict[object, ExternalResource] = {}
-    is_complete, problem, left = True, "", _MAX_TEXTS
+    is_complete = True
+    problem = ""
+    left = _MAX_TEXTS
     try:
-        for number, one in enumerate(actuator.external_resources(obj)):
+        for number, external_resource in enumerate(actuator.external_resources(obj)):
             if number >= _MAX_RESOURCES or left <= 0:
                 is_complete = False
                 break  # it may never end
-            usable = _usable(one)
+            usable = _usable(external_resource)
             if usable is None:
                 is_complete = False
                 continue

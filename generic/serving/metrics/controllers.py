@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from prometheus_client import CollectorRegistry
 
 from actuator.errors import ErrorCode
-from generic.controller.metrics.exposition import Bounded, Families
-from generic.controller.metrics.queues import QueueMetrics
-from generic.controller.metrics.values import (
+from generic.serving.metrics.exposition import Bounded, Families
+from generic.serving.metrics.queues import QueueMetrics
+from generic.serving.metrics.values import (
     CALL_SECONDS,
     DELETION_SECONDS,
     FORCE_SECONDS,
@@ -51,9 +51,11 @@ class ControllerMetrics:
         """Count a call that exceeded its deadline."""
         self.active = f.active.labels(name).inc
         """Change the number of workers with a request."""
-        self.bypassed = f.bypassed.labels(name, kind).inc
+        self.removed_externally = f.removed_externally.labels(name, kind).inc
         """Count an object that was deleted before our cleanup finished."""
-        self._name, self._families, self._types = name, families, Bounded()
+        self._name = name
+        self._families = families
+        self._types = Bounded()
 
     def status_not_written(self) -> None:
         """Count a status that the API server refused, or stored in part."""
@@ -182,8 +184,8 @@ class ControllerFamilies:
             "Total number of force deletions that exceeded their budget and skipped force_delete.",
             "kind",
         )
-        self.bypassed = new.counter(
-            "actuator_deletions_bypassed_total",
+        self.removed_externally = new.counter(
+            "actuator_finalizers_removed_externally_total",
             "Total number of finalizers removed externally before cleanup finished.",
             "kind",
         )

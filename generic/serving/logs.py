@@ -127,7 +127,8 @@ class Repetitions(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._since = 0.0
-        self._seen, self._before = Counter[str](), Counter[str]()
+        self._seen = Counter[str]()
+        self._before = Counter[str]()
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -140,7 +141,8 @@ class Repetitions(logging.Filter):
             if record.created - self._since >= _MINUTE:
                 self._since, self._seen, self._before = record.created, Counter(), self._seen
             self._seen[text] += 1
-            first, dropped = self._seen[text] == 1, self._before.pop(text, 1) - 1
+            first = self._seen[text] == 1
+            dropped = self._before.pop(text, 1) - 1
         if dropped and isinstance(given, Mapping):
             record.fields = {**given, "repeated": dropped}
         return first

@@ -15,11 +15,11 @@ declares but never registers).
 There is no global registry: each Metrics has its own, so two in one process are independent.
 """
 
-from generic.controller.metrics.controllers import ControllerMetrics
-from generic.controller.metrics.queues import QueueMetrics
-from generic.controller.metrics.registry import Metrics, version
-from generic.controller.metrics.terminating import Terminating
-from generic.controller.metrics.values import (
+from generic.serving.metrics.controllers import ControllerMetrics
+from generic.serving.metrics.queues import QueueMetrics
+from generic.serving.metrics.registry import Metrics, version
+from generic.serving.metrics.terminating import Terminating
+from generic.serving.metrics.values import (
     OPERATIONS,
     Outcome,
     ReconcileResult,

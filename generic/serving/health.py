@@ -7,7 +7,7 @@ checks it was given; every other path is 404. Not here: the checks themselves.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from generic.controller.httpserver import Address, Handler, HttpServer
+from generic.serving.httpserver import Address, Handler, HttpServer
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,8 @@ class HealthServer(HttpServer):
 
 def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool) -> _Answer:
     """Run all checks; the body lists them if one failed or `verbose` is set."""
-    lines, failed = [], False
+    lines = []
+    failed = False
     for name, check in checks.items():
         try:
             reason = check()

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from generic.controller.metrics.exposition import Families
+from generic.serving.metrics.exposition import Families
 
 OUTCOMES = ("allowed", "denied", "failed")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

@@ -17,16 +17,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from actuator.interface import Clock
-from generic.controller.metrics.controllers import ControllerFamilies, ControllerMetrics
-from generic.controller.metrics.exposition import Bounded, Families, Guarded, WithoutCreated
-from generic.controller.metrics.queues import QueueFamilies, QueueMetrics
-from generic.controller.metrics.terminating import TerminatingObjects
-from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
 from generic.kube.informer import Informer
+from generic.serving.metrics.controllers import ControllerFamilies, ControllerMetrics
+from generic.serving.metrics.exposition import Bounded, Families, GuardedCollector, WithoutCreated
+from generic.serving.metrics.queues import QueueFamilies, QueueMetrics
+from generic.serving.metrics.terminating import TerminatingObjects
+from generic.serving.metrics.values import RelistReason
 
 if TYPE_CHECKING:
-    from generic.controller.metrics.webhooks import WebhookMetrics
+    from generic.serving.metrics.webhooks import WebhookMetrics
 
 _BUILD = ("actuator_build_info", "Version of this process and of Python; always 1.")
 
@@ -80,7 +80,7 @@ class Metrics:
 
     def webhooks(self, names: Iterable[str]) -> "WebhookMetrics":
         """Register the webhooks with these names; call it once."""
-        from generic.controller.metrics.webhooks import WebhookMetrics  # of few managers
+        from generic.serving.metrics.webhooks import WebhookMetrics  # of few managers
 
         return WebhookMetrics(self.registry, names)
 
@@ -130,7 +130,7 @@ class Metrics:
         return generate_latest(WithoutCreated(self.registry)), CONTENT_TYPE_LATEST
 
     def _collect(self, name: str, families: Callable[[], list[Metric]]) -> None:
-        self.registry.register(Guarded(families, self._collector_errors.labels(name)))
+        self.registry.register(GuardedCollector(families, self._collector_errors.labels(name)))
 
 
 def _stream_families(

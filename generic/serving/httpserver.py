@@ -76,7 +76,8 @@ class _Incoming(io.RawIOBase):
 
     def allow(self, seconds: float, size: float = inf) -> None:
         """Set the limits; later, reading raises TimeoutError."""
-        self._end, self.left = time.monotonic() + seconds, size
+        self._end = time.monotonic() + seconds
+        self.left = size
 
     def readable(self) -> bool:
         return True
@@ -249,7 +250,7 @@ class HttpServer:
     def is_busy(self) -> bool:
         """Whether a request has begun and is not answered."""
         with self._lock:
-            states = {one.state for one in self._open.values()}
+            states = {item.state for item in self._open.values()}
         return not states.isdisjoint((_State.RECEIVING, _State.ANSWERING))
 
     def start(self) -> None:
@@ -270,7 +271,8 @@ class HttpServer:
                 f"cannot listen on {self.address}: {_reason(error)}; {self.remedy}"
             ) from error
         self.address = Address(host, self._listener.getsockname()[1])
-        name, given = f"http-{self.address.port}", (self._listener,)
+        name = f"http-{self.address.port}"
+        given = (self._listener,)
         threading.Thread(target=self._accept, args=given, name=name, daemon=True).start()
 
     def stop(self, seconds: float = 0.0) -> bool:
@@ -306,7 +308,8 @@ class HttpServer:
     def _note(self, connection: socket.socket, state: _State) -> None:
         with self._lock:
             if found := self._open.get(connection):
-                found.state, found.since = state, time.monotonic()
+                found.state = state
+                found.since = time.monotonic()
 
     def close(self, connection: socket.socket) -> None:
         """End a connection, also while its thread waits for data."""
@@ -317,8 +320,12 @@ class HttpServer:
     def close_oldest(self, connections: Iterable[socket.socket]) -> None:
         """Close the one of these whose request has been arriving for longest, if there is one."""
         with self._lock:
-            known = [(one, found) for one in connections if (found := self._open.get(one))]
-            arriving = [(at.since, one) for one, at in known if at.state is _State.RECEIVING]
+            known = [
+                (connection, found)
+                for connection in connections
+                if (found := self._open.get(connection))
+            ]
+            arriving = [(at.since, item) for item, at in known if at.state is _State.RECEIVING]
         if arriving:
             self.close(min(arriving, key=itemgetter(0))[1])
 
@@ -366,7 +373,7 @@ class HttpServer:
         That is one of a client with more than half of the connections, if there is such a client:
         first one that is slow to send a request, then an idle one, each time the oldest.
         """
-        of_peer = Counter(one.peer for one in self._open.values())
+        of_peer = Counter(item.peer for item in self._open.values())
 
         def urgency(connection: socket.socket) -> tuple[bool, bool, int, float]:
             one = self._open[connection]

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 
 from actuator.interface import Clock
-from generic.controller.metrics.values import AGES, TerminatingState
+from generic.serving.metrics.values import AGES, TerminatingState
 
 _BY = ("controller", "kind")
 
@@ -73,23 +73,24 @@ class TerminatingObjects:
         now = self._clock.now().timestamp()
         for labels, source in self._sources:
             found = list(source())
-            counts = Counter(one.state for one in found)
+            counts = Counter(item.state for item in found)
             for state in TerminatingState:
                 states.add_metric((*labels, state.value), counts[state])
             if found:
-                oldest.add_metric(labels, min(one.since for one in found))
-            passed = [max(now - one.since, 0.0) for one in found]
+                oldest.add_metric(labels, min(item.since for item in found))
+            passed = [max(now - item.since, 0.0) for item in found]
             ages.add_metric(labels, _buckets(passed), gsum_value=sum(passed))
-            for one in heapq.nsmallest(self._oldest, found, key=lambda one: one.since):
-                named = (*labels, one.namespace, one.name, one.state.value)
-                single.add_metric(named, one.since)
+            for item in heapq.nsmallest(self._oldest, found, key=lambda item: item.since):
+                named = (*labels, item.namespace, item.name, item.state.value)
+                single.add_metric(named, item.since)
         return [states, oldest, ages, *([single] if self._oldest else [])]
 
 
 def _buckets(ages: Sequence[float]) -> list[tuple[str, float]]:
     """Return the cumulative number of objects up to each age bound."""
     counts = Counter(bisect_left(AGES, age) for age in ages)
-    buckets, total = [], 0
+    buckets = []
+    total = 0
     for number, bound in enumerate((*map(float, AGES), "+Inf")):
         total += counts[number]
         buckets.append((str(bound), float(total)))

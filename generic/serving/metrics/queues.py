@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from generic.controller.metrics.exposition import Families, never_raising
-from generic.controller.metrics.values import QUEUE_SECONDS
+from generic.serving.metrics.exposition import Families, never_raising
+from generic.serving.metrics.values import QUEUE_SECONDS
 
 
 class QueueMetrics:

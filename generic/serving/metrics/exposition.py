@@ -36,7 +36,8 @@ class Families:
 
     def histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
         """Return a new histogram with these upper bounds."""
-        labels, name = (*self._labels, *labels), f"{self._prefix}{name}"
+        labels = (*self._labels, *labels)
+        name = f"{self._prefix}{name}"
         return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
 
@@ -58,7 +59,7 @@ class WithoutCreated(Collector):
             yield family
 
 
-class Guarded(Collector):
+class GuardedCollector(Collector):
     """A collector whose failure is counted and affects no other metric; `families` computes all."""
 
     def __init__(self, families: Callable[[], list[Metric]], errors: Counter) -> None:
