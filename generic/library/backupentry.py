@@ -5,8 +5,9 @@ exists and is not deleted → the credentials of spec.secretRef, through the aut
 for etcd-druid. `generic.reconciler.behaviours` guards the Secret in spec.secretRef (Gardener
 documentation, "BackupEntry"; extension library, `backupentry/genericactuator`).
 
-Guarantees: a Secret of another BackupEntry is never deleted, and labels or annotations that other
-clients set on ours are removed. Every write tests the state that it was built on.
+Guarantees: a Secret of another BackupEntry is never deleted, nor are the backups that the entry of
+a shoot has in the same bucket as the entry `source-…` of its migration. Labels or annotations that
+other clients set on our Secret are removed. Every write tests the state that it was built on.
 """
 
 from abc import abstractmethod
@@ -15,7 +16,7 @@ from contextlib import suppress
 
 from actuator.cluster import Cluster
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
-from actuator.interface import SECRETS, Actuator, Context
+from actuator.interface import SECRETS, Actuator, Context, resource_of
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
@@ -31,11 +32,10 @@ CREATED_BY = "backup.gardener.cloud/created-by"
 _SOURCE = "source-"
 _SECRET = "etcd-backup"  # noqa: S105 - a name
 _BUCKET = "bucketName"
+_ENTRIES = resource_of(BackupEntry.KIND)
 
 _IDENTITY_LABELS = (PURPOSE[0], f"{PREFIX}/provider")
-_IDENTITY_ANNOTATIONS = tuple(
-    f"{PREFIX}/{part}" for part in ("name", "namespace", "context-object")
-)
+_IDENTITY_ANNOTATIONS = (f"{PREFIX}/name", f"{PREFIX}/namespace")
 _RENEW = f"{PREFIX}/token-renew-timestamp"
 _LOOK_AGAIN = 1.0
 
@@ -71,6 +71,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     permissions = (
         NAMESPACES.permission("get"),
         SECRETS.permission("get", "create", "patch", "delete"),
+        _ENTRIES.permission("get"),
     )
 
     @abstractmethod
@@ -112,18 +113,34 @@ class GenericBackupEntry(Actuator[BackupEntry]):
 
     def delete(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
         """Delete etcd's credentials and the backups."""
-        namespace, _ = technical_id_and_uid(entry.metadata.name)
-        existing = find(ctx.client, SECRETS, _name(entry), namespace)
-        meta = existing["metadata"] if existing is not None else {}
-        creator = (meta.get("annotations") or {}).get(CREATED_BY)
-        if meta and creator in (None, "", entry.metadata.name):
-            with suppress(NotFound, Conflict):  # deleted, or replaced by another owner
-                ctx.client.delete(SECRETS, _name(entry), namespace, uid=meta["uid"])
-        self.delete_entry(ctx, entry)
+        with suppress(ConfigurationError):  # a name without a shoot: there is no Secret
+            namespace, _ = technical_id_and_uid(entry.metadata.name)
+            _delete_secret(ctx, entry, namespace)
+        if _is_in_use(ctx, entry):
+            ctx.event("BackupsKept", f"BackupEntry {folder_of(entry)} has the folder in the bucket")
+        else:
+            self.delete_entry(ctx, entry)
 
 
 def _name(entry: BackupEntry) -> str:
     return f"{_SOURCE if entry.metadata.name.startswith(_SOURCE) else ''}{_SECRET}"
+
+
+def _delete_secret(ctx: Context, entry: BackupEntry, namespace: str) -> None:
+    existing = find(ctx.client, SECRETS, _name(entry), namespace)
+    meta = existing["metadata"] if existing is not None else {}
+    creator = (meta.get("annotations") or {}).get(CREATED_BY)
+    if meta and creator in (None, entry.metadata.name):
+        with suppress(NotFound, Conflict):  # deleted, or replaced by another owner
+            ctx.client.delete(SECRETS, _name(entry), namespace, uid=meta["uid"])
+
+
+def _is_in_use(ctx: Context, entry: BackupEntry) -> bool:
+    """Whether the shoot's entry has the same folder of the same bucket: it deletes the backups."""
+    if folder_of(entry) == entry.metadata.name:
+        return False
+    other = find(ctx.client, _ENTRIES, folder_of(entry))
+    return other is not None and other["spec"].get(_BUCKET) == entry.spec.bucket_name
 
 
 def _data(secret: Raw) -> dict[str, str]:
@@ -135,8 +152,15 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
     labels: dict[str, str] = given["metadata"].get("labels") or {}
     annotations: dict[str, str] = given["metadata"].get("annotations") or {}
     identity = is_workload_identity(given)
+    missing = {*_IDENTITY_LABELS} - labels.keys() | {*_IDENTITY_ANNOTATIONS} - annotations.keys()
+    if identity and missing:
+        raise ConfigurationError(
+            f"BackupEntry {entry.key}: spec.secretRef: the Secret of a workload identity has no "
+            f"{min(missing)}; set it"
+        )
     kept_labels = {key: labels[key] for key in _IDENTITY_LABELS if key in labels}
-    kept = {key: annotations[key] for key in _IDENTITY_ANNOTATIONS if key in annotations}
+    copied = (*_IDENTITY_ANNOTATIONS, f"{PREFIX}/context-object")
+    kept = {key: annotations[key] for key in copied if key in annotations}
     data = {key: Base64.encode_bytes(value) for key, value in wanted.items()}
     if identity and CONFIG in _data(given):
         data[CONFIG] = Base64(_data(given)[CONFIG])
@@ -169,8 +193,10 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
 
 def _changes(existing: Raw, wanted: Raw) -> list[Raw]:
     """Return the patch from one Secret to the other; a requested token stays, with its time."""
-    was, data = _data(existing), dict(wanted["data"])
-    before, after = existing["metadata"], dict(wanted["metadata"])
+    was = _data(existing)
+    data = dict(wanted["data"])
+    before = existing["metadata"]
+    after = dict(wanted["metadata"])
     if is_workload_identity(wanted):
         data |= {TOKEN: was[TOKEN]} if TOKEN in was else {}
         given = before.get("annotations") or {}

@@ -18,8 +18,9 @@ def ingress_problems(bastion: Bastion) -> Iterator[FieldProblem]:
 
     `except` is a problem: firewalls of most clouds only allow, and ignoring it would allow more.
     """
-    for index, one in enumerate(bastion.spec.ingress):
-        field, block = f"spec.ingress[{index}].ipBlock", one.ip_block
+    for index, item in enumerate(bastion.spec.ingress):
+        field = f"spec.ingress[{index}].ipBlock"
+        block = item.ip_block
         if _parsed(block.cidr) is None:
             detail = "expected a range such as 203.0.113.0/24 or 2001:db8::/64"
             yield FieldProblem(field=f"{field}.cidr", detail=f"{detail}, got {block.cidr!r}")
@@ -36,8 +37,8 @@ def ingress_ranges(bastion: Bastion) -> list[Range]:
     problems = list(ingress_problems(bastion))
     if problems:
         raise invalid(bastion, problems)
-    parsed = (_parsed(one.ip_block.cidr) for one in bastion.spec.ingress)
-    return list(dict.fromkeys(one for one in parsed if one is not None))
+    parsed = (_parsed(item.ip_block.cidr) for item in bastion.spec.ingress)
+    return list(dict.fromkeys(item for item in parsed if item is not None))
 
 
 def _parsed(cidr: str) -> Range | None:

@@ -85,7 +85,7 @@ class ImageVector:
             scored = [(_score(image, *versions, arch), image) for image in named]
         except ValueError as error:  # the ranges were checked when the files were read
             raise ConfigurationError(f"image {name!r}: {error}; correct it in the Shoot") from None
-        score, best = max(scored, key=lambda one: one[0], default=(0, None))
+        score, best = max(scored, key=lambda item: item[0], default=(0, None))
         if not score or best is None:
             wanted = f"{name!r} for target and runtime version {versions} and architecture {arch}"
             text = f"{self.origin}: no image {wanted}; add one to the file in {_OVERWRITE}"
@@ -139,7 +139,8 @@ def _read(path: Path) -> list[ImageSource]:
 def _score(image: ImageSource, target: str, runtime: str, arch: str) -> int:
     """How well an entry fits; 0 if it does not. Raises ValueError for a bad version."""
     architectures = image.architectures or ["amd64", "arm64"]
-    score, fits = 1 if len(architectures) > 1 else 2, arch in architectures
+    score = 1 if len(architectures) > 1 else 2
+    fits = arch in architectures
     for constraint, version in ((image.target_version, target), (image.runtime_version, runtime)):
         if constraint is not None and version:
             fits &= is_in_range(version, constraint)
@@ -165,13 +166,16 @@ def _holds(point: tuple[float, ...], operator: str, version: str) -> bool:
     low: tuple[float, ...] = tuple(int(part) for part in takewhile(str.isdigit, core.split(".")))
     if len(low) == 3:
         low = (*low, 0 if suffix else 1)  # a pre-release lies just below its release
-    least, limit = low, _above(low)
+    least = low
+    limit = _above(low)
     if operator in (">=", "=>"):
         limit = (inf,)
     elif operator == ">":
-        least, limit = limit, (inf,)
+        least = limit
+        limit = (inf,)
     elif operator in ("<", "<=", "=<"):
-        least, limit = (), low if operator == "<" else limit
+        least = ()
+        limit = low if operator == "<" else limit
     elif operator in ("~", "~>"):
         limit = _above(low[:2])
     elif operator == "^":  # up to the first number that is not 0

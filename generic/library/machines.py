@@ -212,7 +212,6 @@ MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES = (
 )
 
 MACHINE_OBJECTS = tuple(
-    SeedObjects(cls.KIND.api_version, cls.KIND.plural, [MCM_FINALIZER, MC_FINALIZER])
-    for cls in MACHINE_KINDS
+    SeedObjects(resource_of(cls.KIND), [MCM_FINALIZER, MC_FINALIZER]) for cls in MACHINE_KINDS
 )
 """All machine objects in a shoot's namespace, parents first."""

@@ -8,7 +8,8 @@ from actuator.meta import Object, Raw
 
 __all__ = ["MAX_LABEL", "MAX_NAME", "manifest", "manifest_of", "shortened"]
 
-MAX_LABEL, MAX_NAME = 63, 253
+MAX_LABEL = 63
+MAX_NAME = 253
 """Maximum characters of a label's value and of most objects' names (Kubernetes documentation,
 "Labels and Selectors" and "Object Names and IDs")."""
 _DIGEST = 16
@@ -19,6 +20,16 @@ def shortened(name: str, most: int = MAX_LABEL) -> str:
     if len(name) <= most:
         return name
     return f"{name[: most - _DIGEST - 1]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"
+
+
+def merged(base: Raw, more: Raw) -> Raw:
+    """Return a deep union of two mappings; `more` wins, and replaces lists."""
+    both = {
+        key: merged(base[key], value)
+        for key, value in more.items()
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+    }
+    return {**base, **more, **both}
 
 
 def manifest(

@@ -35,7 +35,8 @@ def make_unique(manifest: Raw) -> Raw:
     The hash is Gardener's: keys that change while the values stay need another name. Raises
     ConfigurationError for another kind.
     """
-    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    kind = manifest["kind"]
+    name = manifest["metadata"]["name"]
     if kind not in ("ConfigMap", "Secret"):
         raise ConfigurationError(f"{kind} {name}: only a ConfigMap or Secret can be unique")
     text, encoded = ("data", "binaryData") if kind == "ConfigMap" else ("stringData", "data")
@@ -88,16 +89,19 @@ def _template(part: Raw) -> Raw | None:
 def _used(spec: Raw) -> Iterator[tuple[str, str | None]]:
     """Return kind and name of each object that a pod, or a ManagedResource, uses."""
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
-        for one in container.get("envFrom") or ():
-            yield "secret", value_at(one, "secretRef", "name")
-            yield "configmap", value_at(one, "configMapRef", "name")
-        for one in container.get("env") or ():
-            yield "secret", value_at(one, "valueFrom", "secretKeyRef", "name")
-            yield "configmap", value_at(one, "valueFrom", "configMapKeyRef", "name")
+        for item in container.get("envFrom") or ():
+            yield "secret", value_at(item, "secretRef", "name")
+            yield "configmap", value_at(item, "configMapRef", "name")
+        for element in container.get("env") or ():
+            yield "secret", value_at(element, "valueFrom", "secretKeyRef", "name")
+            yield "configmap", value_at(element, "valueFrom", "configMapKeyRef", "name")
     for volume in spec.get("volumes") or ():
         yield "secret", value_at(volume, "secret", "secretName")
-        for one in (volume, *(value_at(volume, "projected", "sources") or ())):
-            yield "secret", value_at(one, "secret", "name")
-            yield "configmap", value_at(one, "configMap", "name")
-    for one in (*(spec.get("imagePullSecrets") or ()), *(spec.get("secretRefs") or ())):
-        yield "secret", one.get("name")
+        for candidate in (volume, *(value_at(volume, "projected", "sources") or ())):
+            yield "secret", value_at(candidate, "secret", "name")
+            yield "configmap", value_at(candidate, "configMap", "name")
+    for image_pull_secret in (
+        *(spec.get("imagePullSecrets") or ()),
+        *(spec.get("secretRefs") or ()),
+    ):
+        yield "secret", image_pull_secret.get("name")

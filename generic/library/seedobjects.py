@@ -15,9 +15,9 @@ from actuator.meta import Raw, parse_time
 from generic.kube.deleting import request_deletion
 from generic.kube.writing import write
 from generic.library.lookup import find
-from generic.reconciler.stripping import Held, list_group
+from generic.reconciler.stripping import HeldObject, list_group
 
-__all__ = ["check_deleted", "delete", "ensure", "permission"]
+__all__ = ["check_deleted", "delete", "ensure", "ensure_only", "permission"]
 
 _LOOK_AGAIN = 5.0
 """Seconds between two checks for results of another controller."""
@@ -47,6 +47,15 @@ def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:
     write(client, group.resource, written, found, finalizers=group.finalizers)
 
 
+def ensure_only(client: Client, group: SeedObjects, wanted: Iterable[Raw], namespace: str) -> None:
+    """Ensure the wanted objects, and request the deletion of the group's others, as `delete`."""
+    names = set()
+    for item in wanted:
+        ensure(client, group, item)
+        names.add(item["metadata"]["name"])
+    delete(client, [group], namespace, but=names)
+
+
 def delete(
     client: Client, groups: Iterable[SeedObjects], namespace: str, *, but: Collection[str] = ()
 ) -> None:
@@ -74,8 +83,9 @@ def check_deleted(
     times: list[str] = []
     for group in groups:
         metas = list(_found(ctx.client, group, namespace))
-        texts += [str(Held.of(group, meta)) for meta in metas[:_NAMED]]
-        texts += [f"{more} more {group.plural}"] if (more := len(metas) - _NAMED) > 0 else []
+        texts += [str(HeldObject.of(group, meta)) for meta in metas[:_NAMED]]
+        if len(metas) > _NAMED:
+            texts.append(f"{len(metas) - _NAMED} more {group.resource.plural}")
         times += [meta["deletionTimestamp"] for meta in metas if meta.get("deletionTimestamp")]
     if not texts:
         return
@@ -96,9 +106,9 @@ def _check_usable(group: SeedObjects, labels: dict[str, str], meta: Raw) -> None
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
         )
     if meta.get("deletionTimestamp"):
-        text = f"Waiting for its deletion before creating it again: {Held.of(group, meta)}"
+        text = f"Waiting for its deletion before creating it again: {HeldObject.of(group, meta)}"
         raise RequeueAfter(_LOOK_AGAIN, text)
 
 
 def _found(client: Client, group: SeedObjects, namespace: str) -> Iterator[Raw]:
-    yield from (one["metadata"] for one in list_group(client, namespace, group))
+    yield from (obj["metadata"] for obj in list_group(client, namespace, group))

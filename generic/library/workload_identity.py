@@ -15,7 +15,7 @@ from actuator.interface import Context
 from actuator.meta import Base64, Raw
 from generic.kube.workload_identity import CONFIG, PREFIX, TOKEN, is_workload_identity, token_expiry
 
-__all__ = ["WorkloadIdentity", "workload_identity"]
+__all__ = ["WorkloadIdentity", "read_workload_identity"]
 
 
 @attrs.frozen
@@ -40,15 +40,15 @@ class WorkloadIdentity:
         return value
 
     def refresh(self) -> "WorkloadIdentity":
-        """Return what the Secret has now. Raises as `workload_identity` and `Context.secret`."""
+        """Read the Secret again. Raises as `read_workload_identity` and `Context.secret`."""
         secret = self.ctx.secret(self._name, self._namespace)
-        found = workload_identity(self.ctx, secret, self._where)
+        found = read_workload_identity(self.ctx, secret, self._where)
         if found is None:
             raise RequeueAfter(0, f"{self._where} has other credentials now")
         return found
 
 
-def workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIdentity | None:
+def read_workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIdentity | None:
     """Return the workload identity in a Secret; None for a Secret with other credentials.
 
     Errors name `where` ("Infrastructure a/b: spec.secretRef: Secret a/cloudprovider"). Raises
@@ -56,7 +56,9 @@ def workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIdentity
     """
     if not is_workload_identity(secret):
         return None
-    meta, data, expires = secret["metadata"], secret.get("data") or {}, token_expiry(secret)
+    meta = secret["metadata"]
+    data = secret.get("data") or {}
+    expires = token_expiry(secret)
     if expires is None or expires <= ctx.clock.now():
         state = "no JSON Web Token" if data.get(TOKEN) else "no token yet"
         raise ActuatorError(
@@ -73,7 +75,8 @@ def workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIdentity
         raise _misconfigured(where, "no JSON object")
     provider = meta["labels"].get(f"{PREFIX}/provider", "")
     token = Base64(data[TOKEN]).decode_bytes().decode()
-    name, namespace = meta["name"], meta["namespace"]
+    name = meta["name"]
+    namespace = meta["namespace"]
     return WorkloadIdentity(ctx, provider, config, token, expires, name, namespace, where)
 
 

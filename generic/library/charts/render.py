@@ -10,7 +10,7 @@ import logging
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -20,7 +20,9 @@ import yaml
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.kube.goyaml import GoLoader
+from generic.library.charts.cache import Rendered, Renderings, fingerprint
 from generic.library.charts.helm import find_helm, helm_environment
+from generic.library.manifests import merged
 from generic.library.programs.errors import EnvtestError
 
 logger = logging.getLogger(__name__)
@@ -54,17 +56,48 @@ class Chart:
     name: str = "extension"
     images: Mapping[str, str] = attrs.field(factory=dict)
     """References by name (`ImageVector.references`); templates see them in .Values.images."""
+    sub_chart_images: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
+    """The same for sub-charts, by name or alias, and by path for those inside: "csi/driver"."""
+
+    def all_values(self) -> Raw:
+        """Return the values with the images; given values replace images."""
+        found: Raw = {"images": dict(self.images)}
+        for path, images in self.sub_chart_images.items():
+            inner = found
+            for name in path.split("/"):
+                inner = inner.setdefault(name, {})
+            inner["images"] = {**inner.get("images", {}), **images}
+        return merged(found, self.values)
+
+
+_RENDERINGS = Renderings()
 
 
 def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
     """Return the manifests of `chart` for a cluster of that version, in helm's installation order.
 
-    Hooks are left out, since they would never run. Raises ActuatorError, in one sentence without
-    any value.
+    Hooks are left out, since they would never run. helm runs once for equal files and input.
+    Raises ActuatorError, in one sentence without any value.
     """
+    if not (chart.path.is_dir() or chart.path.is_file()):
+        raise ActuatorError(f"cannot render chart {chart.path.name}: {chart.path} not found")
+    helm = _helm(chart)
+    values = json.dumps(chart.all_values())
+    command: list[str | Path] = [helm, "template", "--namespace", chart.namespace]
+    command += ["--values", "-", "--include-crds", "--no-hooks"]
+    if kubernetes_version:
+        command += ["--kube-version", kubernetes_version]
+    try:
+        key = fingerprint(chart.path, chart.path.name, chart.name, *map(str, command), values)
+    except OSError as error:
+        text = f"cannot read {error.filename}: {error.strerror}"
+        raise ActuatorError(f"cannot render chart {chart.path.name}: {text}") from None
+    return _RENDERINGS.get(key, lambda: _rendered(chart, command, values))
+
+
+def _rendered(chart: Chart, command: Sequence[str | Path], values: str) -> Rendered:
     with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
-        path = _on_disk(chart.path, Path(folder))
-        output = _template(chart, path, kubernetes_version, Path(folder))
+        output = _template(chart, command, values, Path(folder))
     try:
         documents = [document for document in yaml.load_all(output, GoLoader) if document]
     except yaml.YAMLError:  # its text would quote the manifest
@@ -73,18 +106,15 @@ def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
         raise ActuatorError(
             f"Chart {chart.path.name}: helm rendered a document that is not an object"
         )
-    return documents
+    return Rendered(documents, len(output))
 
 
-def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -> str:
-    command: list[str | Path] = [_helm(chart), "template", chart.name, path]
-    command += ["--namespace", chart.namespace, "--values", "-", "--include-crds", "--no-hooks"]
-    if kubernetes_version:
-        command += ["--kube-version", kubernetes_version]
+def _template(chart: Chart, command: Sequence[str | Path], values: str, folder: Path) -> str:
+    path = _on_disk(chart.path, folder)
     try:
         done = subprocess.run(
-            command,
-            input=json.dumps({"images": dict(chart.images), **chart.values}),
+            [*command, chart.name, path],
+            input=values,
             capture_output=True,
             check=False,
             env=helm_environment(folder),
@@ -98,7 +128,7 @@ def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -
     else:
         if done.returncode == 0:
             return done.stdout
-        said = said_of_chart(done.stderr, path)
+        said = chart_message(done.stderr, path)
         problem = said or "helm failed; run `helm template` with the same values for details"
     raise ActuatorError(f"cannot render chart {chart.path.name}: {problem}") from None
 
@@ -111,7 +141,7 @@ def _helm(chart: Chart) -> Path:
         raise ActuatorError(f"cannot render chart {chart.path.name}: {text}") from error
 
 
-def said_of_chart(stderr: str, path: Path) -> str:
+def chart_message(stderr: str, path: Path) -> str:
     """Return the part of helm's error about the chart at `path` that contains no value, or ""."""
     said = _FROM_THE_CHART.findall(stderr.replace(str(path), path.name))
     return ", ".join(dict.fromkeys(" ".join(text.split()) for text in said))
@@ -119,8 +149,6 @@ def said_of_chart(stderr: str, path: Path) -> str:
 
 def _on_disk(path: Path | Traversable, folder: Path) -> Path:
     """Return the path of the chart for helm; absolute, so that it is never taken for a URL."""
-    if not (path.is_dir() or path.is_file()):
-        raise ActuatorError(f"cannot render chart {path.name}: {path} not found")
     if isinstance(path, Path):
         return path.absolute()
     return _unpack(path, folder / "chart" / path.name)

@@ -20,7 +20,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import DecodeError, NotFound
-from actuator.interface import SECRETS, Actuator, Context, Permission, Resource, Result
+from actuator.interface import SECRETS, Actuator, C, Context, Permission, Resource, Result
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.library import managedresources
@@ -34,7 +34,7 @@ _REQUEUE = 2.0
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
 
 
-class GenericControlPlane(Actuator[ControlPlane]):
+class GenericControlPlane(Actuator[ControlPlane, C]):
     """Derive from it, and return manifests. For None, the part is deleted if we deployed it."""
 
     origin: ClassVar[str] = "actuator"
@@ -51,26 +51,26 @@ class GenericControlPlane(Actuator[ControlPlane]):
     """Subclasses that need more, or use `secrets_manager`, extend these."""
 
     @abstractmethod
-    def seed(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def seed(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return the seed's part: the cloud controller manager, the CSI controller."""
 
-    def config(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def config(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return the configuration for other components in the seed: the cloud provider's."""
         return None
 
-    def shoot(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def shoot(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return the shoot's part: CSI nodes, roles of the seed's part."""
         return None
 
-    def shoot_crds(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def shoot_crds(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return CustomResourceDefinitions for the shoot."""
         return None
 
-    def storage_classes(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def storage_classes(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return StorageClasses and VolumeSnapshotClasses for the shoot."""
         return None
 
-    def shoot_webhooks(self, at: parts.Situation, /) -> parts.Manifests | None:
+    def shoot_webhooks(self, at: parts.Situation[C], /) -> parts.Manifests | None:
         """Return webhook configurations for the shoot."""
         return None
 
@@ -79,12 +79,12 @@ class GenericControlPlane(Actuator[ControlPlane]):
         return ()
 
     def secrets_manager(
-        self, ctx: Context, control_plane: ControlPlane, /
+        self, ctx: Context[C], control_plane: ControlPlane, /
     ) -> SecretsManager | None:
         """Return the manager that generates them; a force deletion calls this too."""
         return None
 
-    def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> Result | None:
+    def reconcile(self, ctx: Context[C], obj: ControlPlane, cluster: Cluster, /) -> Result | None:
         """Deploy every part. In hibernation, requeue until kube-apiserver is scaled down."""
         secrets = self.secrets_manager(ctx, obj)
         made = secrets.ensure(self.secret_configs(obj, cluster)) if secrets else {}
@@ -115,13 +115,13 @@ class GenericControlPlane(Actuator[ControlPlane]):
             secrets.cleanup()
         return Result(requeue_after=_REQUEUE) if awake else None
 
-    def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
+    def delete(self, ctx: Context[C], obj: ControlPlane, cluster: Cluster, /) -> None:
         """Delete every part, in seed and shoot, and our secrets."""
         self._refresh_config(ctx, obj, cluster)
         self._delete_parts(ctx, obj)
         self._clean_up_secrets(ctx, obj)
 
-    def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
+    def migrate(self, ctx: Context[C], obj: ControlPlane, cluster: Cluster, /) -> None:
         """Delete every part in this seed; the objects in the shoot stay.
 
         Secrets stay: the next seed restores those that persist.
@@ -133,7 +133,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         self._refresh_config(ctx, obj, cluster)
         self._delete_parts(ctx, obj)
 
-    def force_delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
+    def force_delete(self, ctx: Context[C], obj: ControlPlane, cluster: Cluster, /) -> None:
         """Request the deletion of every part; gardenlet cleans up the shoot."""
         for part in parts.EVERY_PART:
             self._delete(ctx, obj, part)
@@ -155,8 +155,8 @@ class GenericControlPlane(Actuator[ControlPlane]):
         )
 
     def _deploy(
-        self, at: parts.Situation, part: parts.Part, manifests: parts.Manifests | None
-    ) -> parts.Situation:
+        self, at: parts.Situation[C], part: parts.Part, manifests: parts.Manifests | None
+    ) -> parts.Situation[C]:
         """Deploy the hook's manifests; return the situation with the checksums of `config`."""
         at.ctx.check()
         where = (at.ctx.client, at.namespace, part.name)
@@ -179,7 +179,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
             return at
         return attrs.evolve(at, checksums={**at.checksums, **parts.checksums_of(rendered)})
 
-    def _refresh_config(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+    def _refresh_config(self, ctx: Context[C], obj: ControlPlane, cluster: Cluster) -> None:
         """Deploy the current credentials: the seed's part needs them for its cleanup."""
         namespace = obj.metadata.namespace
         if not managedresources.is_deployed(
@@ -192,7 +192,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         if manifests is not None:
             self._deploy(at, parts.CONFIG, manifests)
 
-    def _delete_parts(self, ctx: Context, obj: ControlPlane) -> None:
+    def _delete_parts(self, ctx: Context[C], obj: ControlPlane) -> None:
         self._delete(ctx, obj, parts.STORAGE_CLASSES)
         self._delete(ctx, obj, parts.CRDS)
         self._wait(ctx, obj, parts.CRDS)
@@ -204,29 +204,29 @@ class GenericControlPlane(Actuator[ControlPlane]):
         self._delete(ctx, obj, parts.WEBHOOKS)
         self._wait(ctx, obj, parts.WEBHOOKS)
 
-    def _delete(self, ctx: Context, obj: ControlPlane, part: parts.Part) -> None:
+    def _delete(self, ctx: Context[C], obj: ControlPlane, part: parts.Part) -> None:
         ctx.check()
         managedresources.delete(ctx.client, obj.metadata.namespace, part.name, origin=self.origin)
 
-    def _wait(self, ctx: Context, obj: ControlPlane, *waited: parts.Part) -> None:
+    def _wait(self, ctx: Context[C], obj: ControlPlane, *waited: parts.Part) -> None:
         names = (part.name for part in waited)
         managedresources.check_deleted(
             ctx.client, ctx.clock, obj.metadata.namespace, *names, origin=self.origin
         )
 
-    def _delete_access(self, ctx: Context, obj: ControlPlane) -> None:
+    def _delete_access(self, ctx: Context[C], obj: ControlPlane) -> None:
         for name in self.access_secrets:
             ctx.check()
             ShootAccess(name=name).delete(ctx.client, obj.metadata.namespace)
 
-    def _clean_up_secrets(self, ctx: Context, obj: ControlPlane) -> None:
+    def _clean_up_secrets(self, ctx: Context[C], obj: ControlPlane) -> None:
         """Delete all Secrets of the manager, since `ensure` was not called."""
         if secrets := self.secrets_manager(ctx, obj):
             ctx.check()
             secrets.cleanup()
 
 
-def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
+def _credentials(ctx: Context[C], obj: ControlPlane) -> Sequence[Raw]:
     """Return the Secret of spec.secretRef, if it exists: a shoot may have no cloud."""
     try:
         name = obj.spec.secret_ref.name  # with an empty name a GET is a LIST
@@ -235,7 +235,7 @@ def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
         return ()
 
 
-def _is_running(ctx: Context, obj: ControlPlane) -> bool:
+def _is_running(ctx: Context[C], obj: ControlPlane) -> bool:
     """Whether the shoot's kube-apiserver still has replicas."""
     found = find(ctx.client, _DEPLOYMENTS, "kube-apiserver", obj.metadata.namespace)
     return found is not None and bool(found["spec"].get("replicas"))

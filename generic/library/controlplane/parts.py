@@ -6,12 +6,13 @@ and the webhooks of extensions rely on them.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from typing import Generic
 
 import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError
-from actuator.interface import Context
+from actuator.interface import C, Context
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.kube.encoding import go_json
@@ -46,10 +47,10 @@ KEPT_ON_MIGRATION = (SHOOT, CRDS, STORAGE_CLASSES)
 
 
 @attrs.frozen(kw_only=True)
-class Situation:
+class Situation(Generic[C]):
     """The input of a hook."""
 
-    ctx: Context
+    ctx: Context[C]
     control_plane: ControlPlane
     cluster: Cluster
     secrets: Mapping[str, Issued] = attrs.field(factory=dict, repr=False)
@@ -96,5 +97,5 @@ def checksum_of(data: Mapping[str, str]) -> str:
 
 def checksums_of(manifests: Iterable[Raw]) -> dict[str, str]:
     """Return the checksums of ConfigMaps and Secrets among the manifests, by name."""
-    found = (one for one in manifests if one["kind"] in ("ConfigMap", "Secret"))
-    return {one["metadata"]["name"]: checksum_of(one.get("data") or {}) for one in found}
+    found = (manifest for manifest in manifests if manifest["kind"] in ("ConfigMap", "Secret"))
+    return {obj["metadata"]["name"]: checksum_of(obj.get("data") or {}) for obj in found}

@@ -1,7 +1,7 @@
 """Health checks: report the health of deployed objects as conditions of a kind's objects.
 
 An author declares `HealthChecks`; the manager runs a `HealthReconciler` for it, beside the
-reconciler of the actuator. Not here: probes of the process itself (`generic.controller.health`).
+reconciler of the actuator. Not here: probes of the process itself (`generic.serving.health`).
 """
 
 from generic.library.healthchecks.builtin import (
@@ -18,19 +18,18 @@ from generic.library.healthchecks.model import (
     HealthResult,
     HealthStatus,
 )
-from generic.library.healthchecks.reconciler import HealthReconciler, wants_check
+from generic.library.healthchecks.nodes import nodes
 
 __all__ = [
     "Check",
     "HealthChecks",
     "HealthContext",
-    "HealthReconciler",
     "HealthResult",
     "HealthStatus",
     "daemon_set",
     "deployment",
     "machines",
     "managed_resource",
+    "nodes",
     "stateful_set",
-    "wants_check",
 ]

@@ -35,7 +35,8 @@ def condition(
     type: str, findings: Iterable[Finding], before: Condition | None, now: datetime
 ) -> Condition:
     """Return the condition, without its times. An error of a check outweighs all results."""
-    results, errors = [], []
+    results = []
+    errors = []
     for finding in findings:
         if isinstance(finding, HealthResult):
             results.append(finding)

@@ -18,9 +18,9 @@ from generic.library.healthchecks.model import HealthCheck, HealthContext, Healt
 from generic.library.lookup import find
 from generic.library.managedresources.kind import HEALTH, MANAGED_RESOURCES
 
-_MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
+MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
-_MOST_SHOWN = 8192
+_MAX_SHOWN = 8192
 """Maximum characters of one value. The time of the search above grows with the square of a text."""
 
 Problem = Callable[[Raw], str | None]
@@ -62,9 +62,9 @@ def daemon_set(name: str, *, shoot_namespace: str = "") -> BuiltIn:
 def machines() -> BuiltIn:
     """Check that no machine failed, and each MachineDeployment in the namespace is healthy.
 
-    The equivalent of Gardener's check of nodes, without its thresholds for scaling.
+    The equivalent of Gardener's check of nodes. `nodes` also reads the nodes of the shoot.
     """
-    return BuiltIn(_check_machines, (_MACHINE_DEPLOYMENTS.permission("list"),))
+    return BuiltIn(_check_machines, (MACHINE_DEPLOYMENTS.permission("list"),))
 
 
 def _app(what: str, name: str, shoot_namespace: str, problem: Problem) -> BuiltIn:
@@ -94,8 +94,8 @@ def _object(
 
 
 def _check_machines(ctx: HealthContext) -> HealthResult:
-    found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
-    problem = next((problem for one in found for problem in _machine_problems(one)), None)
+    found = ctx.seed.list(MACHINE_DEPLOYMENTS, ctx.namespace)
+    problem = next((problem for item in found for problem in machine_problems(item)), None)
     return HealthResult.unhealthy(problem) if problem else HealthResult.healthy()
 
 
@@ -115,16 +115,16 @@ def _problem(
     observed = _status(obj).get("observedGeneration") or 0
     generation = obj["metadata"].get("generation") or 0
     if observed < generation:
-        return f"observed generation outdated ({_shown(observed)}/{_shown(generation)})"
-    conditions = {_shown(c.get("type")): c for c in _status(obj).get("conditions") or ()}
+        return f"observed generation outdated ({shown(observed)}/{shown(generation)})"
+    conditions = {shown(c.get("type")): c for c in _status(obj).get("conditions") or ()}
     missing = next((type for type in needs if type not in conditions), None)
     if missing is not None:
         return f'condition "{missing}" is missing'
     for type, wanted in {**needs, **(may or {})}.items():
         found = conditions.get(type)
         if found is not None and found.get("status") != wanted:
-            is_ = f"{_shown(found.get('status'))} (expected {wanted})"
-            why = ": ".join(_shown(found.get(key)) for key in ("reason", "message"))
+            is_ = f"{shown(found.get('status'))} (expected {wanted})"
+            why = ": ".join(shown(found.get(key)) for key in ("reason", "message"))
             return f'condition "{type}" has invalid status {is_} due to {why}'
     return None
 
@@ -140,7 +140,7 @@ def _deployment_problem(obj: Raw) -> str | None:
 def _stateful_set_problem(obj: Raw) -> str | None:
     wanted = obj["spec"].get("replicas", 1)
     ready = _status(obj).get("readyReplicas") or 0
-    few = f"not enough ready replicas ({_shown(ready)}/{_shown(wanted)})"
+    few = f"not enough ready replicas ({shown(ready)}/{shown(wanted)})"
     return _problem(obj, {}) or (few if ready < wanted else None)
 
 
@@ -149,7 +149,7 @@ def _daemon_set_problem(obj: Raw) -> str | None:
     unavailable = status.get("numberUnavailable") or 0
     allowed = _max_unavailable(obj, status.get("desiredNumberScheduled") or 0)
     if unavailable > allowed:
-        many = f"too many unavailable pods found ({_shown(unavailable)}, only {allowed} allowed)"
+        many = f"too many unavailable pods found ({shown(unavailable)}, only {allowed} allowed)"
         return _problem(obj, {}) or many
     return _problem(obj, {})
 
@@ -163,7 +163,8 @@ def _max_unavailable(obj: Raw, desired: int) -> int:
     return int(value)
 
 
-def _machine_problems(obj: Raw) -> Iterator[str]:
+def machine_problems(obj: Raw) -> Iterator[str]:
+    """Yield each failed machine of a MachineDeployment, and the problem of its conditions."""
     meta = obj["metadata"]
     for machine in _status(obj).get("failedMachines") or ():
         why = (machine.get("lastOperation") or {}).get("description")
@@ -175,9 +176,9 @@ def _machine_problems(obj: Raw) -> Iterator[str]:
         yield f"{label} is unhealthy: {problem}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return the beginning of a value for a message: a shoot can send any type and length."""
-    return "?" if isinstance(value, (dict, list)) else str(value)[:_MOST_SHOWN]
+    return "?" if isinstance(value, (dict, list)) else str(value)[:_MAX_SHOWN]
 
 
 def _status(obj: Raw) -> Raw:

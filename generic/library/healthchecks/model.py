@@ -112,7 +112,8 @@ class Check:
 
     gardenlet merges ControlPlaneHealthy, EveryNodeReady, SystemComponentsHealthy and
     ObservabilityComponentsHealthy into the shoot's own conditions. If `pre_check` returns False,
-    the check is skipped and healthy. `classify` maps a detail to error codes.
+    the check is skipped and healthy. `classify` maps a detail to error codes. With `threshold`, an
+    unhealthy result counts as Progressing for that many seconds, for example during a rollout.
     """
 
     condition_type: str = attrs.field(validator=attrs.validators.min_len(1))
@@ -121,8 +122,11 @@ class Check:
     classify: Callable[[str], Iterable[ErrorCode]] = attrs.field(
         default=lambda _detail: (), kw_only=True
     )
+    threshold: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.gt(0)), kw_only=True
+    )
     permissions: Sequence[Permission] = attrs.field(
-        default=attrs.Factory(lambda one: getattr(one.check, "permissions", ()), takes_self=True),
+        default=attrs.Factory(lambda item: getattr(item.check, "permissions", ()), takes_self=True),
         kw_only=True,
     )
     """Permissions in the seed, with SHOOT_ACCESS if needed; built-in checks define them."""
@@ -138,7 +142,10 @@ class Check:
             )
         if result.status is HealthStatus.TRUE:
             return result
-        return attrs.evolve(result, codes=[*result.codes, *self.classify(result.detail)])
+        result = attrs.evolve(result, codes=[*result.codes, *self.classify(result.detail)])
+        if self.threshold is None or result.status is HealthStatus.PROGRESSING:
+            return result
+        return HealthResult.progressing(result.detail, self.threshold, result.codes)
 
 
 @attrs.frozen(kw_only=True)

@@ -24,7 +24,6 @@ from actuator.conditions import find_condition, set_condition
 from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.interface import Client, Clock
 from actuator.meta import Condition, Raw
-from generic.controller import logs
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.controller.predicates import OPERATION
 from generic.kube.clusters import Clusters
@@ -32,23 +31,25 @@ from generic.kube.finalizers import Stale
 from generic.kube.headers import Event, Header, Request, as_dict
 from generic.kube.patches import add, test, test_version
 from generic.kube.remote import Remote
-from generic.kube.store import Entry
+from generic.kube.store import StoredObject
 from generic.kube.writer import ObjectGone, Writer
 from generic.library.healthchecks import aggregate
 from generic.library.healthchecks.model import HealthChecks, HealthContext
 from generic.library.healthchecks.runs import Runs
+from generic.serving import logs
 
 logger = logging.getLogger(__name__)
 
 _SHOOT_SECONDS = 10.0
 """Maximum seconds of a request to a shoot: the worker of the checks waits for them."""
-_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
+_MAX_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
 _UNKNOWN_CLUSTERS = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
 
 
 def wants_check(event: Event[Header]) -> bool:
     """Accept new objects, changed specs, and objects that were skipped until now."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     if new is None or _rests(new):
         return False
     return old is None or old.generation != new.generation or _rests(old)
@@ -90,7 +91,7 @@ class HealthReconciler:
             return Failed(cap=self._checks.sync_period)
         return Again(self._checks.sync_period)
 
-    def _look(self, request: Request, entry: Entry[Header]) -> list[Condition]:
+    def _look(self, request: Request, entry: StoredObject[Header]) -> list[Condition]:
         """Return the wanted conditions, without times. Raises DecodeError."""
         types = self._checks.condition_types
         kind = self._checks.cls.KIND
@@ -129,7 +130,7 @@ class HealthReconciler:
         self, request: Request, uid: str, wanted: Sequence[Condition], log: logs.Log
     ) -> None:
         """Patch the conditions. Raises Stale if other clients change them faster, or ApiError."""
-        for attempt in range(_ROUNDS):
+        for attempt in range(_MAX_ROUNDS):
             entry = self._writer.latest(request, uid)
             if _rests(entry.header):
                 return  # deleted, or migrated, meanwhile
@@ -139,27 +140,29 @@ class HealthReconciler:
             try:
                 self._writer.patch(request, uid, patch, subresource="status")
             except Stale:
-                if attempt == _ROUNDS - 1:
+                if attempt == _MAX_ROUNDS - 1:
                     raise
                 continue
             fields = {condition.type: condition.status for condition in wanted}
             log.info("conditions updated", extra={"fields": fields})
             return
 
-    def _patch(self, entry: Entry[Header], wanted: Sequence[Condition]) -> list[Raw]:
+    def _patch(self, entry: StoredObject[Header], wanted: Sequence[Condition]) -> list[Raw]:
         """Return the patch to the wanted conditions; empty if they are equal."""
         obj: Any = decode_json(self._checks.cls, entry.raw)
         before: list[Condition] = obj.status.conditions
         after = before
         for condition in wanted:
             after = set_condition(after, condition, self._clock.now())
-        after = [one for one in after if one.type not in self._checks.stale_conditions]
+        after = [item for item in after if item.type not in self._checks.stale_conditions]
         if after == before:
             return []
         raw = json.loads(entry.raw)
         status = as_dict(raw.get("status"))
         read: list[Raw] = status.get("conditions") or []  # others' conditions stay as they are
-        conditions = [read[before.index(one)] if one in before else encode(one) for one in after]
+        conditions = [
+            read[before.index(item)] if item in before else encode(item) for item in after
+        ]
         change = add("/status/conditions", conditions)
         if not status:
             change = add("/status", {"conditions": conditions})

@@ -1,8 +1,8 @@
 """ManagedResource: manifests that gardener-resource-manager applies to a seed or a shoot.
 
 A ManagedResource names Secrets, and these hold the manifests (Gardener documentation,
-"gardener-resource-manager"). This package has its class, and deploys, keeps, deletes and awaits
-one. Not here: the simulated resource manager for tests.
+"gardener-resource-manager"). `ManagedResourceActuator` is the base class of actuators that deploy
+one; functions deploy, keep, delete and await one. Not here: the simulated resource manager.
 
 Guarantees:
 - A Secret is immutable and named after its content; a change creates another Secret. Gardener's
@@ -12,6 +12,7 @@ Guarantees:
 - No call waits: an unfinished deletion, or deployment, raises RequeueAfter.
 """
 
+from generic.library.managedresources.actuator import ManagedResourceActuator
 from generic.library.managedresources.deletion import (
     check_deleted,
     delete,
@@ -20,40 +21,14 @@ from generic.library.managedresources.deletion import (
     wait_until_healthy,
 )
 from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot, update
-from generic.library.managedresources.kind import (
-    MANAGED_RESOURCES,
-    NO_CLEANUP,
-    ORIGIN,
-    SEED_CLASS,
-    SEED_FINALIZER,
-    SHOOT_FINALIZER,
-    GroupKind,
-    ManagedObject,
-    ManagedResource,
-    ManagedResourceSpec,
-    ManagedResourceStatus,
-    SecretName,
-    is_healthy,
-)
-from generic.library.managedresources.ours import GO_LIBRARY, PERMISSIONS
-from generic.library.references import GARBAGE_COLLECTABLE
+from generic.library.managedresources.kind import GroupKind, ManagedResource, is_healthy
+from generic.library.managedresources.ours import PERMISSIONS
 
 __all__ = [
-    "GARBAGE_COLLECTABLE",
-    "GO_LIBRARY",
-    "MANAGED_RESOURCES",
-    "NO_CLEANUP",
-    "ORIGIN",
     "PERMISSIONS",
-    "SEED_CLASS",
-    "SEED_FINALIZER",
-    "SHOOT_FINALIZER",
     "GroupKind",
-    "ManagedObject",
     "ManagedResource",
-    "ManagedResourceSpec",
-    "ManagedResourceStatus",
-    "SecretName",
+    "ManagedResourceActuator",
     "check_deleted",
     "delete",
     "deploy_for_seed",

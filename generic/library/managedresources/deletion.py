@@ -11,7 +11,7 @@ from generic.kube.patches import add
 from generic.library.managedresources import kind, ours
 from generic.library.managedresources.kind import MANAGED_RESOURCES, ManagedResource, is_healthy
 
-_LIMIT = timedelta(minutes=2)
+_MAX_WAIT = timedelta(minutes=2)
 
 
 def delete(
@@ -102,15 +102,15 @@ def _failures(managed: ManagedResource, clock: Clock) -> list[str]:
     """Return the messages of failed conditions. Raises ActuatorError if one failed long ago."""
     failed = [c for c in managed.status.conditions if c.type in kind.HEALTH and c.status == "False"]
     current = managed.status.observed_generation == managed.metadata.generation
-    for one in failed:
-        since = one.last_transition_time
-        if current and since and clock.now() - parse_time(since) > _LIMIT:
+    for item in failed:
+        since = item.last_transition_time
+        if current and since and clock.now() - parse_time(since) > _MAX_WAIT:
             raise ActuatorError(
-                f"ManagedResource {managed.key}: {one.type} is False for more than "
-                f"{_LIMIT.total_seconds():.0f} s: {one.message}",
-                codes=[ErrorCode(code) for code in one.codes if code in set(ErrorCode)],
+                f"ManagedResource {managed.key}: {item.type} is False for more than "
+                f"{_MAX_WAIT.total_seconds():.0f} s: {item.message}",
+                codes=[ErrorCode(code) for code in item.codes if code in set(ErrorCode)],
             )
-    return [one.message for one in failed]
+    return [item.message for item in failed]
 
 
 def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
@@ -125,7 +125,7 @@ def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:
     applied = next((c for c in managed.status.conditions if c.type == "ResourcesApplied"), None)
     failed = applied is not None and applied.reason == "DeletionFailed"
     since = managed.metadata.deletion_timestamp
-    late = since is not None and clock.now() - parse_time(since) > _LIMIT
+    late = since is not None and clock.now() - parse_time(since) > _MAX_WAIT
     if not failed and not late:
         return
     said = applied.message if applied else "gardener-resource-manager reported no reason"

@@ -115,7 +115,7 @@ def _secrets(
 ) -> list[kind.SecretName]:
     """Create the missing Secrets with these manifests; return the names of all."""
     data = packed(manifests, f"ManagedResource {namespace}/{owner}")
-    names = (_ensure_secret(client, namespace, owner, *one, origin) for one in data)
+    names = (_ensure_secret(client, namespace, owner, *item, origin) for item in data)
     return [kind.SecretName(name=name) for name in names]
 
 
@@ -158,7 +158,7 @@ def _references(spec: kind.ManagedResourceSpec) -> dict[str, str]:
 
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
     """
-    return references_to(("secret", one.name) for one in spec.secret_refs)
+    return references_to(("secret", secret_ref.name) for secret_ref in spec.secret_refs)
 
 
 def _create(

@@ -12,7 +12,6 @@ SEED_CLASS = "seed"
 """The class for the seed's resource manager; the shoot's serves those without a class."""
 
 SHOOT_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
-SEED_FINALIZER = f"{SHOOT_FINALIZER}-{SEED_CLASS}"
 NO_CLEANUP = "shoot.gardener.cloud/no-cleanup"
 """Label of objects in the shoot that gardenlet's cleanup skips, since their owner removes them."""
 

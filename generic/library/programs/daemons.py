@@ -30,7 +30,7 @@ POLL_SECONDS = 0.05
 Published = dict[str, Any]
 
 
-class State:
+class DaemonFiles:
     """The files of one daemon."""
 
     def __init__(self, directory: Path) -> None:
@@ -87,7 +87,7 @@ class State:
             return False
 
 
-class Up(NamedTuple):
+class DaemonUp(NamedTuple):
     """The result of `up`."""
 
     published: Published
@@ -95,13 +95,16 @@ class Up(NamedTuple):
     """False if the daemon was already running."""
 
 
-def up(state: State, command: Sequence[str], seconds: float, progress: Progress, what: str) -> Up:
+def up(
+    state: DaemonFiles, command: Sequence[str], seconds: float, progress: Progress, what: str
+) -> DaemonUp:
     """Return what the daemon publishes; start it if it does not run, and wait for it.
 
     `command` is a module and its arguments. If several processes call at once, one starts it.
     `what` names it in errors. Raises EnvtestError if it ends or takes longer than `seconds`.
     """
-    daemon, told = None, 0
+    daemon = None
+    told = 0
     deadline = time.monotonic() + seconds
     try:
         while time.monotonic() < deadline:
@@ -118,7 +121,7 @@ def up(state: State, command: Sequence[str], seconds: float, progress: Progress,
             if found := state.published():
                 if daemon is not None:  # it outlives us; else Python warns about a running child
                     daemon.returncode = 0
-                return Up(found, started=daemon is not None)
+                return DaemonUp(found, started=daemon is not None)
             time.sleep(POLL_SECONDS)
         raise EnvtestError(f"{what} was not ready within {seconds:.0f} s, see {state.log}")
     except BaseException:
@@ -127,7 +130,7 @@ def up(state: State, command: Sequence[str], seconds: float, progress: Progress,
         raise
 
 
-def down(state: State, what: str, seconds: float = STOP_SECONDS) -> bool:
+def down(state: DaemonFiles, what: str, seconds: float = STOP_SECONDS) -> bool:
     """Stop the daemon and wait for it; False if none was running. Raises EnvtestError."""
     if not state.is_held():
         return False
@@ -161,7 +164,7 @@ def _make_private(directory: Path) -> None:
         raise EnvtestError(f"{directory} must be a folder that only you can use; remove it")
 
 
-def _start(state: State, lock: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(state: DaemonFiles, lock: int, command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Run the daemon, which inherits the lock."""
     with state.log.open("wb") as log, state.progress.open("wb") as progress:
         daemon = subprocess.Popen(
@@ -178,7 +181,7 @@ def _start(state: State, lock: int, command: Sequence[str]) -> subprocess.Popen[
     return daemon
 
 
-def _tell(state: State, told: int, progress: Progress) -> int:
+def _tell(state: DaemonFiles, told: int, progress: Progress) -> int:
     """Pass on the complete lines of progress after the first `told`; return their new number."""
     if not state.progress.exists():
         return told
@@ -188,7 +191,7 @@ def _tell(state: State, told: int, progress: Progress) -> int:
     return len(lines)
 
 
-def _end(state: State, number: signal.Signals, seconds: float) -> bool:
+def _end(state: DaemonFiles, number: signal.Signals, seconds: float) -> bool:
     """Send the signal; return whether the daemon ended in time."""
     deadline = time.monotonic() + seconds
     if (pid := state.pid()) is not None:

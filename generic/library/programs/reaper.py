@@ -48,7 +48,8 @@ def main() -> None:
     """Run with the arguments: the starter's process id, the directory to remove."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    parent, directory = int(sys.argv[1]), sys.argv[2]
+    parent = int(sys.argv[1])
+    directory = sys.argv[2]
     wait_for_end(parent)
     group = os.getpid()
     if os.fork() == 0:  # a leader cannot leave its group, its child can

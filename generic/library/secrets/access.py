@@ -65,7 +65,8 @@ class ShootAccess:
             return
 
     def _find(self, client: Client, namespace: str) -> Raw | None:
-        found, (key, value) = find(client, SECRETS, self.secret_name, namespace), _PURPOSE
+        found = find(client, SECRETS, self.secret_name, namespace)
+        key, value = _PURPOSE
         if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
             raise ActuatorError(
                 f"Secret {namespace}/{self.secret_name} exists but requests no token, so "

@@ -35,7 +35,8 @@ from generic.kube.certificates import (
 _YEAR = timedelta(days=365)
 _CHARACTERS = string.ascii_letters + string.digits
 CHECKSUM_DIGITS = 8
-_LENGTH, _BITS = 16, 2048
+_LENGTH = 16
+_BITS = 2048
 
 
 class Usage(StrEnum):
@@ -54,7 +55,7 @@ _USAGES = {
 
 
 @attrs.frozen(kw_only=True)
-class Rotation:
+class SecretRotation:
     """The rotation of a credential: the time of its request."""
 
     initiated: datetime | None = None
@@ -76,7 +77,7 @@ class Rotated(ABC):
 
     name: str
     validity: timedelta | None = None
-    rotation: Rotation = Rotation()
+    rotation: SecretRotation = SecretRotation()
 
     @abstractmethod
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
@@ -114,7 +115,8 @@ class BasicAuth(Rotated):
 
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
         """See Rotated."""
-        user, password = self.username.encode(), _random(self.length).encode()
+        user = self.username.encode()
+        password = _random(self.length).encode()
         digest = base64.b64encode(hashlib.sha1(password, usedforsecurity=False).digest())
         return {"username": user, "password": password, "auth": user + b":{SHA}" + digest}
 
@@ -151,7 +153,9 @@ class StaticTokens(Rotated):
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
         """See Rotated."""
         table = io.StringIO()
-        rows = ((_random(128), one.username, one.uid, ",".join(one.groups)) for one in self.users)
+        rows = (
+            (_random(128), user.username, user.uid, ",".join(user.groups)) for user in self.users
+        )
         csv.writer(table, lineterminator="\n").writerows(rows)
         return {"static_tokens.csv": table.getvalue().removesuffix("\n").encode()}
 
@@ -179,7 +183,7 @@ class Certificate:
         """
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in self.dns_names]
         try:
-            names += [x509.IPAddress(ip_address(one)) for one in self.addresses]
+            names += [x509.IPAddress(ip_address(address)) for address in self.addresses]
         except ValueError as error:
             raise ConfigurationError(f"certificate {self.name}: addresses: {error}") from error
         return issue(
@@ -196,7 +200,7 @@ class Certificate:
 Config = Rotated | Certificate
 
 
-def rotation_of(cluster: Cluster, credential: str = "certificateAuthorities") -> Rotation:
+def rotation_of(cluster: Cluster, credential: str = "certificateAuthorities") -> SecretRotation:
     """Return the rotation of a credential in the shoot's status: credentials.rotation.
 
     It keeps the former credential in every phase but the last two (Gardener's extension library,
@@ -206,7 +210,7 @@ def rotation_of(cluster: Cluster, credential: str = "certificateAuthorities") ->
     rotation = (status.get("credentials") or {}).get("rotation") or {}
     told: Raw = rotation.get(credential) or {}
     initiated = told.get("lastInitiationTime")
-    return Rotation(
+    return SecretRotation(
         initiated=parse_time(initiated) if initiated else None,
         keeps_old=told.get("phase") not in ("Completing", "Completed"),
     )

@@ -16,17 +16,18 @@ from generic.library.secrets.config import CHECKSUM_DIGITS
 
 MANAGED_BY = ("managed-by", "secrets-manager")
 IDENTITY = "manager-identity"
-_NAME, _CHECKSUM = "name", "checksum-of-config"
-_ROTATED, _ISSUED, _VALID = (
-    "last-rotation-initiation-time",
-    "issued-at-time",
-    "valid-until-time",
-)
+_NAME = "name"
+_CHECKSUM = "checksum-of-config"
+_ROTATED = "last-rotation-initiation-time"
+_ISSUED = "issued-at-time"
+_VALID = "valid-until-time"
 _PERSIST = ("persist", "true")
 """Label of Secrets that a shoot keeps when it moves to another seed (Gardener documentation,
 "Secrets Management", "Migrate Secrets")."""
 
-_AUTHORITY, _CERTIFICATE, _RSA = ("ca.crt", "ca.key"), ("tls.crt", "tls.key"), "id_rsa"
+_AUTHORITY = ("ca.crt", "ca.key")
+_CERTIFICATE = ("tls.crt", "tls.key")
+_RSA = "id_rsa"
 _BUNDLES = ("bundle.crt", "bundle.key")
 BUNDLE = "-bundle"
 """What a bundle's name has behind the name of its credential."""
@@ -130,7 +131,7 @@ class Issued(Mapping[str, bytes]):
     @property
     def bundle(self) -> bytes:
         """The certificates of all trusted authorities, or all RSA keys; PEM, b"" for others."""
-        return b"".join(part for one in self.trusted for part in one.bundled.values())
+        return b"".join(part for item in self.trusted for part in item.bundled.values())
 
     def __getitem__(self, name: str) -> bytes:
         return self._data[name]

@@ -84,10 +84,12 @@ class SecretsManager:
         issued: dict[str, Issued] = {}
         for config in wanted:
             if isinstance(config, Certificate):
-                trusted, bundle = rotated[config.authority], bundles[config.authority]
+                trusted = rotated[config.authority]
+                bundle = bundles[config.authority]
                 current = self._certificate(config, _signer(config, trusted), kept)
             else:
-                trusted, bundle = rotated[config.name], bundles[config.name]
+                trusted = rotated[config.name]
+                bundle = bundles[config.name]
                 current = trusted[0]
             issued[config.name] = Issued(kept=current, trusted=trusted, bundle_secret_name=bundle)
         return issued
@@ -111,7 +113,8 @@ class SecretsManager:
 
     def _rotated(self, config: Rotated, kept: Sequence[Kept]) -> list[Kept]:
         """Return the current credential, followed by the former one while it is accepted."""
-        rotation, checksum = config.rotation, checksum_of(config)
+        rotation = config.rotation
+        checksum = checksum_of(config)
         mine = [k for k in kept if k.name == config.name]
         stamp = rotation.stamp or next((k.rotated for k in mine), "")
         fits = [k for k in mine if k.checksum == checksum or k.made_by_gardener]
@@ -127,12 +130,14 @@ class SecretsManager:
             for k in mine
             if k is not current and (k.rotated == current.rotated or rotation.keeps_old)
         ]
+        # Those of this rotation first: a wrong clock may have dated an older one later.
+        others.sort(key=lambda k: k.rotated != current.rotated)
         former = [k for k in others if self._is_accepted(k, current)][:1]
         if trusted_now(self._clock) is None:  # a wrong clock deletes nothing, and ends no trust
             self._wanted |= {k.secret_name for k in others}
             former += [k for k in fits if k in others and k not in former]
         trusted = [current, *former]
-        self._wanted |= {one.secret_name for one in trusted}
+        self._wanted |= {item.secret_name for item in trusted}
         return trusted
 
     def _usable(self, fits: Sequence[Kept]) -> Kept | None:
@@ -199,7 +204,8 @@ class SecretsManager:
         rotated: str = "",
         validity: timedelta | None = None,
     ) -> Kept:
-        now, certificate = self._clock.now(), data.get("ca.crt") or data.get("tls.crt")
+        now = self._clock.now()
+        certificate = data.get("ca.crt") or data.get("tls.crt")
         end = now + validity if validity else None
         if certificate:  # it ends with its authority
             end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc

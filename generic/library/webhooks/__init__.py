@@ -8,22 +8,6 @@ Not here: the server, its certificates and the configurations in the API server
 (`generic.manager`).
 """
 
-from generic.library.webhooks.webhook import (
-    READ_CLUSTER,
-    AdmissionRequest,
-    Denied,
-    Target,
-    Webhook,
-    mutates,
-    validates,
-)
+from generic.facade import public_names
 
-__all__ = [
-    "READ_CLUSTER",
-    "AdmissionRequest",
-    "Denied",
-    "Target",
-    "Webhook",
-    "mutates",
-    "validates",
-]
+__all__, __getattr__ = public_names(__name__, __file__)

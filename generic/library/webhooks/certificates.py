@@ -33,7 +33,8 @@ _OVER = 0.8
 _DATA = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 """The names in the Secret."""
 _END = b"-----END CERTIFICATE-----\n"
-_MAX_BYTES, _MAX_TRUSTED = 64 * 1024, 2
+_MAX_BYTES = 64 * 1024
+_MAX_TRUSTED = 2
 """Maximum size of the Secret's data in base64, and maximum authorities: an old and a new one."""
 _MAX_KNOWN = 16
 """Maximum hosts that a new certificate has from the one before."""
@@ -103,7 +104,7 @@ def from_secret(secret: Raw, lifetimes: Lifetimes = DEFAULTS) -> Certificates | 
         encoded = [data[name] for name in _DATA]
         if sum(map(len, encoded)) > _MAX_BYTES:
             return None
-        ca, key, crt, tls = (base64.b64decode(one, validate=True) for one in encoded)
+        ca, key, crt, tls = (base64.b64decode(item, validate=True) for item in encoded)
         trusted = [part + _END for part in ca.split(_END) if part.strip()]
         found = Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls))
         return found if _is_ours(found, lifetimes) else None
@@ -113,10 +114,11 @@ def from_secret(secret: Raw, lifetimes: Lifetimes = DEFAULTS) -> Certificates | 
 
 def _is_ours(found: Certificates, lifetimes: Lifetimes) -> bool:
     """Whether these can be those of `take`. Raises exceptions if they cannot be read."""
-    serving, hosts = found.serving, _hosts(_load(found.serving.certificate))
+    serving = found.serving
+    hosts = _hosts(_load(found.serving.certificate))
     return (
         len(found.trusted) <= _MAX_TRUSTED
-        and all(is_as_issued(one, lifetimes.authority) for one in found.trusted)
+        and all(is_as_issued(item, lifetimes.authority) for item in found.trusted)
         and fits(KeyPair(found.trusted[-1], found.key))
         and is_as_issued(serving.certificate, lifetimes.serving, [SERVER_AUTH])
         and fits(serving)
@@ -142,9 +144,12 @@ def plan(
     """
     if current is None:
         return Step.START
-    newest, serving = _load(current.trusted[-1]), _load(current.serving.certificate)
-    signers = [one for one in map(_load, current.trusted) if _signs(one, serving)]
-    if not signers or (is_trusted and not all(_is_valid(one, now) for one in (*signers, serving))):
+    newest = _load(current.trusted[-1])
+    serving = _load(current.serving.certificate)
+    signers = [item for item in map(_load, current.trusted) if _signs(item, serving)]
+    if not signers or (
+        is_trusted and not all(_is_valid(signer, now) for signer in (*signers, serving))
+    ):
         return Step.START
     has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
     if not is_trusted:
@@ -172,7 +177,7 @@ def take(
     if current is None or step is Step.START:
         authority = _new_authority(now, lifetimes)
         old = current.trusted if current else ()
-        still = [one for one in old if _load(one).not_valid_after_utc > now][-1:]
+        still = [item for item in old if _load(item).not_valid_after_utc > now][-1:]
         serving = _sign(authority, hosts, now, lifetimes)
         return Certificates(
             trusted=[*still, authority.certificate], key=authority.key, serving=serving

@@ -16,23 +16,28 @@ import attrs
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.deleting import CONFIRM_DELETION
+from generic.kube.expressions import Expr
 from generic.library.manifests import manifest
-from generic.library.webhooks.cel import text
 from generic.library.webhooks.webhook import Webhook
 
 GROUP_VERSION = "admissionregistration.k8s.io/v1"
 MUTATING = Resource(GROUP_VERSION, "mutatingwebhookconfigurations", namespaced=False)
 VALIDATING = Resource(GROUP_VERSION, "validatingwebhookconfigurations", namespaced=False)
 PREFIX = "gardener-extension-"
-EXEMPT = "exempt-objects-under-deletion"
 EXEMPTION = "!has(object.metadata.deletionTimestamp)"
+EXEMPT = {"name": "exempt-objects-under-deletion", "expression": EXEMPTION}
 _NO_REMEDIATION = "remediation.webhook.shoot.gardener.cloud/exclude"
 """gardenlet changes webhooks in shoots that could block them, unless they have this label."""
+_SPEC = Expr("object").optional("spec")
+_CONFIRMATION = Expr("object").optional("metadata", "annotations", CONFIRM_DELETION)
 _CONFIRMED = {
     "name": "exempt-confirmed-deletions",
-    "expression": "request.operation != 'UPDATE' || !has(object.metadata.annotations) || "
-    f"!('{CONFIRM_DELETION}' in object.metadata.annotations) || !has(object.spec) || "
-    "!has(oldObject.spec) || object.spec != oldObject.spec",
+    "expression": (
+        ~Expr("request.operation").equals("UPDATE")
+        | ~_CONFIRMATION.method("hasValue")
+        | ~_SPEC.method("hasValue")
+        | ~_SPEC.equals(Expr("oldObject").optional("spec"))
+    ).text,
 }
 """gardenlet confirms a deletion in the annotations of an object just before it deletes it."""
 
@@ -103,7 +108,9 @@ def configurations(
         (MUTATING, "MutatingWebhookConfiguration", True),
         (VALIDATING, "ValidatingWebhookConfiguration", False),
     ):
-        entries = [_entry(one, endpoint, authorities) for one in given if one.mutating is mutating]
+        entries = [
+            _entry(item, endpoint, authorities) for item in given if item.mutating is mutating
+        ]
         if entries:
             name = f"{endpoint.service}{suffix}"
             labels = {_NO_REMEDIATION: "true"}
@@ -117,8 +124,8 @@ def _entry(webhook: Webhook, endpoint: Endpoint, authorities: bytes) -> Raw:
     return {
         "name": f"{webhook.name}.{short}.extensions.gardener.cloud",
         "clientConfig": endpoint.client_config(webhook.path, authorities),
-        "rules": list(_rules(webhook)),
-        "matchConditions": list(_conditions(webhook)),
+        "rules": list(rules(webhook)),
+        "matchConditions": list(conditions(webhook)),
         # A rule names one version of a kind; objects sent in another version are converted to it.
         "matchPolicy": "Equivalent",
         "namespaceSelector": _selector(webhook.namespace_labels),
@@ -131,7 +138,8 @@ def _entry(webhook: Webhook, endpoint: Endpoint, authorities: bytes) -> Raw:
     }
 
 
-def _rules(webhook: Webhook) -> Iterator[Raw]:
+def rules(webhook: Webhook) -> Iterator[Raw]:
+    """Yield the rules that select the requests of a webhook."""
     for cls in webhook.kinds:
         kind = cls.KIND
         resource = f"{kind.plural}/{webhook.subresource}" if webhook.subresource else kind.plural
@@ -144,13 +152,14 @@ def _rules(webhook: Webhook) -> Iterator[Raw]:
         }
 
 
-def _conditions(webhook: Webhook) -> Iterator[Raw]:
-    yield {"name": EXEMPT, "expression": EXEMPTION}
+def conditions(webhook: Webhook) -> Iterator[Raw]:
+    """Yield the expressions that have to be true for such a request."""
+    yield EXEMPT
     if any(cls.KIND.group.endswith("gardener.cloud") for cls in webhook.kinds):
         yield _CONFIRMED
     if webhook.names:
-        named = f"has(object.metadata.name) && object.metadata.name in {text(webhook.names)}"
-        yield {"name": "names", "expression": named}  # one with generateName has no name yet
+        own = Expr("object").optional("metadata", "name").method("orValue", "")  # or generateName
+        yield {"name": "names", "expression": own.relation("in", webhook.names).text}
     for name, expression in webhook.conditions.items():
         yield {"name": name, "expression": expression}
 

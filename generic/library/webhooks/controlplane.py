@@ -6,7 +6,7 @@ Webhooks"). An author overrides the methods for the components to change; the AP
 webhook for the others.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -15,7 +15,8 @@ import yaml
 
 from actuator.cluster import Cluster
 from actuator.meta import Object, Raw
-from actuator.v1alpha1 import OperatingSystemConfig, Unit
+from actuator.v1alpha1 import CRIConfig, OperatingSystemConfig, Unit
+from generic.kube.goyaml import GoLoader, go_yaml
 from generic.library.webhooks.edits import SystemdUnit, ensure, ensure_file, find_file, text_of
 from generic.library.webhooks.objects import (
     Container,
@@ -23,6 +24,7 @@ from generic.library.webhooks.objects import (
     Deployment,
     Etcd,
     Service,
+    StatefulSet,
     VerticalPodAutoscaler,
     VolumeMount,
 )
@@ -42,10 +44,12 @@ KUBELET_UNIT = "kubelet.service"
 CLOUD_PROVIDER_CONFIG = "/var/lib/kubelet/cloudprovider.conf"
 KERNEL_SETTINGS = "/etc/sysctl.d/99-k8s-general.conf"
 OF_NODES = {"purpose": 'object.spec.purpose == "reconcile"'}
-"""Conditions for the OperatingSystemConfigs that nodes apply. The others become user data, whose
-size the cloud limits."""
+"""Conditions for the OperatingSystemConfigs that nodes apply."""
+OF_USER_DATA = {"purpose": 'object.spec.purpose == "provision"'}
+"""Conditions for those that become user data, whose size the cloud limits."""
 _POOL = "worker.gardener.cloud/pool"
 _METRICS_PORT = 10259
+_KUBE_SYSTEM = "kube-system"
 _KUBECONFIG = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
 
 _Methods = dict[str, Callable[[Any], None]]
@@ -92,8 +96,14 @@ class ControlPlaneMutator:
     ) -> None:
         """Change its VerticalPodAutoscaler, usually with `machine_sidecar_policy`."""
 
+    def gardener_resource_manager(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment gardener-resource-manager."""
+
     def vpn_seed_server(self, request: AdmissionRequest[Deployment], /) -> None:
         """Change the Deployment vpn-seed-server."""
+
+    def vpn_seed_server_stateful_set(self, request: AdmissionRequest[StatefulSet], /) -> None:
+        """Change the StatefulSet vpn-seed-server of highly available control planes."""
 
     def etcd(self, request: AdmissionRequest[Etcd], /) -> None:
         """Change the Etcds etcd-main and etcd-events."""
@@ -111,26 +121,37 @@ class ControlPlaneMutator:
     def kubelet_cloud_provider_config(
         self, request: AdmissionRequest[OperatingSystemConfig], version: str, /
     ) -> str | None:
-        """Return the cloud provider's configuration for the kubelet, or None for no file."""
+        """Return the cloud provider's configuration for the kubelet; None or "" for no file."""
         return None
 
     def kernel_settings(
         self, request: AdmissionRequest[OperatingSystemConfig], text: str, /
     ) -> str:
-        """Return the changed text of Gardener's kernel settings."""
+        """Return the changed text of Gardener's kernel settings; an empty one changes nothing."""
         return text
+
+    def cri_config(
+        self, request: AdmissionRequest[OperatingSystemConfig], config: CRIConfig, /
+    ) -> CRIConfig:
+        """Return the changed configuration of the container runtime, made by `attrs.evolve`."""
+        return config
 
     def additional_units_and_files(
         self, request: AdmissionRequest[OperatingSystemConfig], /
     ) -> None:
         """Add to `request.new.spec.units` and `request.new.spec.files`."""
 
+    def additional_provision_units_and_files(
+        self, request: AdmissionRequest[OperatingSystemConfig], /
+    ) -> None:
+        """The same in the OperatingSystemConfig that becomes the user data of machines."""
+
     def webhooks(self) -> Sequence[Webhook]:
         """Return one webhook for each kind of which a method is overridden."""
         components = [
             self._webhook(name, cls, found)
             for name, cls, methods in self._components()
-            if (found := {one: method for one, method in methods.items() if _overridden(method)})
+            if (found := {item: method for item, method in methods.items() if _overridden(method)})
         ]
         return [*components, *self._of_nodes()]
 
@@ -141,9 +162,11 @@ class ControlPlaneMutator:
             "kube-scheduler": self.kube_scheduler,
             "cluster-autoscaler": self.cluster_autoscaler,
             "machine-controller-manager": self.machine_controller_manager,
+            "gardener-resource-manager": self.gardener_resource_manager,
             "vpn-seed-server": self.vpn_seed_server,
         }
         yield "deployments", Deployment, deployments
+        yield "statefulsets", StatefulSet, {"vpn-seed-server": self.vpn_seed_server_stateful_set}
         yield "services", Service, {"kube-apiserver": self.kube_apiserver_service}
         name = "machine-controller-manager-vpa"
         yield "autoscalers", VerticalPodAutoscaler, {name: self.machine_controller_manager_vpa}
@@ -163,15 +186,27 @@ class ControlPlaneMutator:
             self.kubelet_unit,
             self.kubelet_cloud_provider_config,
             self.kernel_settings,
+            self.cri_config,
             self.additional_units_and_files,
         )
-        if any(_overridden(one) for one in methods):
+        if any(_overridden(method) for method in methods):
             yield self._declare(
                 "nodes", OperatingSystemConfig, self._change_nodes, conditions=OF_NODES
             )
+        provision = self.additional_provision_units_and_files
+        if _overridden(provision):
+            yield self._declare(
+                "userdata", OperatingSystemConfig, provision, conditions=OF_USER_DATA
+            )
 
     def _declare(
-        self, name: str, cls: type[Object], handle: Callable[[Any], None], **more: Any
+        self,
+        name: str,
+        cls: type[Object],
+        handle: Callable[[Any], None],
+        *,
+        names: Sequence[str] = (),
+        conditions: Mapping[str, str] | None = None,
     ) -> Webhook:
         place = self.namespace_label.partition(".")[0].replace("shoot", "controlplane")
         return mutates(
@@ -181,7 +216,8 @@ class ControlPlaneMutator:
             namespace_labels={self.namespace_label: self.provider},
             timeout_seconds=self.timeout_seconds,
             permissions=[READ_CLUSTER],
-            **more,
+            names=names,
+            conditions=conditions or {},
         )(handle)
 
     def _change_nodes(self, request: AdmissionRequest[OperatingSystemConfig]) -> None:
@@ -191,33 +227,34 @@ class ControlPlaneMutator:
             self.kubelet_unit,
             self.kubelet_cloud_provider_config,
         )
-        version = _kubelet_version(request) if any(_overridden(one) for one in of_kubelet) else ""
+        version = _kubelet_version(request) if any(_overridden(item) for item in of_kubelet) else ""
         if (file := find_file(spec.files, KUBELET_CONFIG)) and (text := text_of(file)) is not None:
-            config = yaml.safe_load(text)
+            config = yaml.load(text, Loader=GoLoader)  # noqa: S506 - a safe one
             before = deepcopy(config)
             self.kubelet_configuration(request, config, version)
             if config != before:
-                ensure_file(spec.files, KUBELET_CONFIG, yaml.safe_dump(config, sort_keys=False))
-        for unit in [one for one in spec.units if one.name == KUBELET_UNIT and one.content]:
+                ensure_file(spec.files, KUBELET_CONFIG, go_yaml(config))
+        for unit in [unit for unit in spec.units if unit.name == KUBELET_UNIT and unit.content]:
             self._change_unit(request, unit, version)
         settings = find_file(spec.files, KERNEL_SETTINGS)
         if settings is not None and (text := text_of(settings)) is not None:
             changed = self.kernel_settings(request, text)
-            if changed != text:
+            if changed not in ("", text):  # Gardener refuses files without content
                 ensure_file(spec.files, KERNEL_SETTINGS, changed)
-        provider = self.kubelet_cloud_provider_config(request, version)
-        if provider is not None:
+        if provider := self.kubelet_cloud_provider_config(request, version):
             ensure_file(spec.files, CLOUD_PROVIDER_CONFIG, provider, 0o644)
         self.additional_units_and_files(request)
+        if (runtime := request.new.spec.cri_config) is not None:
+            changed_runtime = self.cri_config(request, runtime)
+            request.new.spec = attrs.evolve(request.new.spec, cri_config=changed_runtime)
 
     def _change_unit(
         self, request: AdmissionRequest[OperatingSystemConfig], unit: Unit, version: str
     ) -> None:
+        """Change the unit; it is rendered in any case, as Gardener's Go library does."""
         parsed = SystemdUnit.parse(unit.content or "")
-        before = deepcopy(parsed)
         self.kubelet_unit(request, parsed, version)
-        if parsed != before:
-            ensure(request.new.spec.units, attrs.evolve(unit, content=parsed.render()))
+        ensure(request.new.spec.units, attrs.evolve(unit, content=parsed.render()))
 
 
 def _overridden(method: Callable[..., Any]) -> bool:
@@ -237,13 +274,24 @@ def _kubelet_version(request: AdmissionRequest[OperatingSystemConfig]) -> str:
     return cluster.kubernetes_version
 
 
-def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
+def machine_sidecar(
+    provider: str, namespace: str, image: str, cluster: Cluster | None = None
+) -> Container:
     """Return the container that runs the machine controller of a provider type, such as "aws".
 
-    It has the settings that all of Gardener's extensions use.
+    It has the settings that all of Gardener's extensions use. In a self-hosted shoot, which
+    `cluster` tells, gardenlet mounts no kubeconfig: in kube-system the machine controller uses the
+    account of its pod; elsewhere (`gardenadm bootstrap`) there is no shoot yet. Without `cluster`,
+    only kube-system counts as self-hosted.
 
     Source: Gardener, `pkg/component/nodemanagement/machinecontrollermanager`.
     """
+    in_shoot = namespace == _KUBE_SYSTEM
+    self_hosted = in_shoot or (cluster is not None and cluster.is_self_hosted)
+    kubeconfig = VolumeMount(name="kubeconfig", mount_path=_KUBECONFIG, read_only=True)
+    target = f"{_KUBECONFIG}/kubeconfig"
+    if self_hosted:
+        target = "" if in_shoot else "none"
     probe: Raw = {"httpGet": {"path": "/healthz", "port": _METRICS_PORT, "scheme": "HTTP"}}
     probe |= {"initialDelaySeconds": 30, "timeoutSeconds": 5, "periodSeconds": 10}
     probe |= {"successThreshold": 1, "failureThreshold": 3}
@@ -260,14 +308,14 @@ def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
         "machine-safety-orphan-vms-period": "30m",
         "namespace": namespace,
         "port": str(_METRICS_PORT),
-        "target-kubeconfig": f"{_KUBECONFIG}/kubeconfig",
+        "target-kubeconfig": target,
         "v": "3",
     }
     return Container(
         name=_sidecar_name(provider),
         image=image,
         args=[f"--{name}={value}" for name, value in flags.items()],
-        volume_mounts=[VolumeMount(name="kubeconfig", mount_path=_KUBECONFIG, read_only=True)],
+        volume_mounts=[] if self_hosted else [kubeconfig],
         extra={
             "imagePullPolicy": "IfNotPresent",
             "livenessProbe": probe,

@@ -23,13 +23,13 @@ N = TypeVar("N", bound=_Named)
 
 def ensure(entries: list[N], entry: N) -> None:
     """Replace the entry of the same name, or append it: containers, volumes, units and others."""
-    at = next((at for at, one in enumerate(entries) if one.name == entry.name), len(entries))
+    at = next((at for at, item in enumerate(entries) if item.name == entry.name), len(entries))
     entries[at : at + 1] = [entry]
 
 
 def remove(entries: list[Any], *names: str) -> None:
     """Remove the entries with these names."""
-    entries[:] = [one for one in entries if one.name not in names]
+    entries[:] = [entry for entry in entries if entry.name not in names]
 
 
 def ensure_flag(flags: list[str], name: str, value: str) -> None:
@@ -41,20 +41,20 @@ def ensure_flag(flags: list[str], name: str, value: str) -> None:
 
 def remove_flag(flags: list[str], *names: str) -> None:
     """Remove `--name` and `--name=value`."""
-    flags[:] = [one for one in flags if not any(_is_flag(one, name) for name in names)]
+    flags[:] = [flag for flag in flags if not any(_is_flag(flag, name) for name in names)]
 
 
 def add_to_flag(flags: list[str], name: str, *entries: str) -> None:
     """Add entries to a comma-separated flag; KEY=VALUE replaces another value of KEY."""
-    keys = {one.partition("=")[0] for one in entries}
-    kept = [one for one in _entries(flags, name) if one.partition("=")[0] not in keys]
+    keys = {entry.partition("=")[0] for entry in entries}
+    kept = [entry for entry in _entries(flags, name) if entry.partition("=")[0] not in keys]
     ensure_flag(flags, name, ",".join([*kept, *entries]))
 
 
 def remove_from_flag(flags: list[str], name: str, *entries: str) -> None:
     """Remove entries, or keys, from a comma-separated flag; an empty flag is removed."""
     before = _entries(flags, name)
-    kept = [one for one in before if not {one, one.partition("=")[0]} & set(entries)]
+    kept = [item for item in before if not {item, item.partition("=")[0]} & set(entries)]
     if kept:
         ensure_flag(flags, name, ",".join(kept))
     else:
@@ -67,12 +67,12 @@ def _is_flag(text: str, name: str) -> bool:
 
 def _entries(flags: Iterable[str], name: str) -> list[str]:
     values = (flag.partition("=")[2] for flag in flags if _is_flag(flag, name))
-    return [one for value in values for one in value.split(",") if one]
+    return [part for value in values for part in value.split(",") if part]
 
 
 def find_file(files: Iterable[File], path: str) -> File | None:
     """Return the file with this path, or None."""
-    return next((one for one in files if one.path == path), None)
+    return next((file for file in files if file.path == path), None)
 
 
 def text_of(file: File) -> str | None:
@@ -111,6 +111,7 @@ class UnitOption:
 
 
 _SECTION = re.compile(r"\[(.+)\]\s*")
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 
 
 @attrs.define
@@ -125,7 +126,9 @@ class SystemdUnit:
     @classmethod
     def parse(cls, text: str) -> "SystemdUnit":
         """Return the unit of this text. Raises ValueError for a line that is no option."""
-        unit, section, open_value = cls(), "", False
+        unit = cls()
+        section = ""
+        open_value = False
         for line in text.splitlines():
             if open_value:
                 unit.options[-1].value += f"\n{line}"
@@ -144,10 +147,14 @@ class SystemdUnit:
 
     def render(self) -> str:
         """Return the text of the unit, with one block for each section."""
-        sections = dict.fromkeys(one.section for one in self.options)
+        sections = dict.fromkeys(option.section for option in self.options)
         blocks = []
         for section in sections:
-            lines = [f"{one.name}={one.value}" for one in self.options if one.section == section]
+            lines = [
+                f"{option.name}={option.value}"
+                for option in self.options
+                if option.section == section
+            ]
             blocks.append("\n".join([f"[{section}]", *lines, ""]))
         return "\n".join(blocks)
 
@@ -162,9 +169,14 @@ class SystemdUnit:
             self.options.append(option)
 
     def ensure_exec_flag(self, name: str, value: str) -> None:
-        """Set `--name=value` in the command of the service (ExecStart)."""
+        """Set `--name=value` in the command of the service (ExecStart).
+
+        The lines are those of Gardener's extensions (`SerializeCommandLine`): another format would
+        restart the kubelet of each node. Quoted arguments stay whole.
+        """
         found = self.find("Service", "ExecStart")
         if found is not None:
             flags = re.split(r"\s+(?=--)", found.value.replace("\\\n", " ").strip())
             ensure_flag(flags, name, value)
-            found.value = " \\\n    ".join(flags)
+            program, *arguments = _WORD.findall(" ".join(flags))
+            found.value = f"{program} " + " \\\n    ".join(arguments)

@@ -17,7 +17,8 @@ def difference(before: Any, after: Any, path: str = "") -> Iterator[Raw]:
         yield from _objects(before, after, path)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _lists(before, after, path)
-    elif before != after or type(before) is not type(after):  # 1, 1.0 and True are equal in Python
+    elif before != after or not (type(before) is type(after) or isinstance(after, str)):
+        # 1, 1.0 and True are equal in Python; a text and a member of an enumeration are one text
         yield replace(path, after)
 
 

@@ -34,12 +34,16 @@ _NEVER: Mapping[str, str] = {
 the Cluster and Orphans while these are not under deletion themselves."""
 
 
+_REPORTS_NOTHING: Mapping[str, str] = {"core.gardener.cloud": "CloudProfile NamespacedCloudProfile"}
+"""Kinds by group whose status no deletion waits for."""
+
+
 def findings(webhooks: Iterable[Webhook]) -> list[str]:
     """Return one sentence for each problem: the webhook, its field, and the remedy."""
     return [
-        f"webhook {one.name}: {problem}"
-        for one in webhooks
-        for problem in (*_of_rules(one), *_of_selectors(one))
+        f"webhook {webhook.name}: {problem}"
+        for webhook in webhooks
+        for problem in (*_of_rules(webhook), *_of_selectors(webhook))
     ]
 
 
@@ -47,16 +51,24 @@ def _of_rules(webhook: Webhook) -> Iterator[str]:
     if not webhook.kinds:
         yield "kinds is empty, so it is never called; set the classes of its objects"
     for kind in (cls.KIND for cls in webhook.kinds):
-        if _is_needed(kind):
+        if _contains(_NEVER, kind):
             yield (
                 f"kinds contains {kind.name}, which deletions or the cluster itself depend on; "
                 "remove it"
             )
-    if webhook.subresource in ("*", "eviction", "finalizers", "status"):
+    if webhook.subresource in ("*", "eviction", "finalizers"):
         yield (
             f"subresource={webhook.subresource!r} intercepts what controllers report, evict or "
             "release; remove it"
         )
+    if webhook.subresource == "status" and not webhook.never_refuses:
+        for kind in (cls.KIND for cls in webhook.kinds):
+            if not _contains(_REPORTS_NOTHING, kind):
+                yield (
+                    f"subresource='status' intercepts what controllers report about {kind.name}, "
+                    "which a deletion waits for; remove it, or use mutates(…, "
+                    "failure_policy='Ignore')"
+                )
     known = get_args(Operation)
     if not webhook.operations or not set(webhook.operations) <= {*known}:
         yield f"operations={list(webhook.operations)}: set {' or '.join(known)}, or both"
@@ -77,6 +89,6 @@ def _of_selectors(webhook: Webhook) -> Iterator[str]:
         )
 
 
-def _is_needed(kind: Kind) -> bool:
-    names = _NEVER.get(kind.group, "").split()
+def _contains(kinds: Mapping[str, str], kind: Kind) -> bool:
+    names = kinds.get(kind.group, "").split()
     return "*" in names or kind.name in names

@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 
 import attrs
 
-from actuator.meta import KeepsUnknownFields, Kind, Object, Raw, plural_of
+from actuator.meta import KeepsUnknownFields, Kind, Object, Raw
 
 
-def kubernetes_kind(name: str, group: str = "", version: str = "v1") -> Kind:
+def kubernetes_kind(
+    name: str, group: str = "", version: str = "v1", *, namespaced: bool = True
+) -> Kind:
     """Return a kind that has no actuator here."""
-    return Kind(name=name, plural=plural_of(name), group=group, version=version, finalizer="")
+    return Kind(name=name, group=group, version=version, namespaced=namespaced, finalizer="")
 
 
 @attrs.define(kw_only=True)
@@ -35,7 +37,7 @@ class VolumeMount(KeepsUnknownFields):
 
 
 @attrs.define(kw_only=True)
-class Volume(KeepsUnknownFields):
+class PodVolume(KeepsUnknownFields):
     """corev1.Volume; its source is in `extra`."""
 
     name: str = ""
@@ -55,8 +57,8 @@ class Container(KeepsUnknownFields):
     @property
     def flags(self) -> list[str]:
         """The list that has the flags: `args`, or `command` if only that has some."""
-        in_args = any(one.startswith("-") for one in self.args)
-        in_command = any(one.startswith("-") for one in self.command)
+        in_args = any(arg.startswith("-") for arg in self.args)
+        in_command = any(item.startswith("-") for item in self.command)
         return self.command if in_command and not in_args else self.args
 
 
@@ -75,13 +77,13 @@ class PodSpec(KeepsUnknownFields):
 
     containers: list[Container] = attrs.field(factory=list)
     init_containers: list[Container] = attrs.field(factory=list)
-    volumes: list[Volume] = attrs.field(factory=list)
+    volumes: list[PodVolume] = attrs.field(factory=list)
     dns_policy: str | None = None
     dns_config: PodDNSConfig | None = None
 
     def container(self, name: str) -> Container | None:
         """Return the container of this name, or None."""
-        return next((one for one in self.containers if one.name == name), None)
+        return next((container for container in self.containers if container.name == name), None)
 
 
 @attrs.define(kw_only=True)

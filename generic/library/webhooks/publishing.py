@@ -20,8 +20,8 @@ from generic.library.lookup import find
 
 WRITTEN = "actuator.extensions.gardener.cloud/webhooks"
 """Annotation with a hash of the parts that we wrote last: with another one, all are written."""
-_MOST_NAMED = 8
-_ROUNDS = 5
+_MAX_NAMED = 8
+_MAX_ROUNDS = 5
 
 
 def publish(client: Client, resource: Resource, wanted: Raw) -> str:
@@ -29,14 +29,15 @@ def publish(client: Client, resource: Resource, wanted: Raw) -> str:
 
     Without webhooks it is not created, and an existing list becomes empty. Raises ApiError.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         with suppress(AlreadyExists, NotFound, Stale):  # another replica was faster
             return _publish(client, resource, wanted)
     raise Conflict(409, f"{resource} {wanted['metadata']['name']} changes too often; retry")
 
 
 def _publish(client: Client, resource: Resource, wanted: Raw) -> str:
-    parts, meta = _decided(wanted), wanted["metadata"]
+    parts = _decided(wanted)
+    meta = wanted["metadata"]
     text = json.dumps([wanted["webhooks"], parts], sort_keys=True)
     written = {WRITTEN: hashlib.sha256(text.encode()).hexdigest()[:16]}
     found = find(client, resource, meta["name"])
@@ -51,11 +52,12 @@ def _publish(client: Client, resource: Resource, wanted: Raw) -> str:
     if not is_ours or changed or there["webhooks"].keys() != parts["webhooks"].keys():
         patch_tested(client, resource, meta["name"], "", _patch(found, wanted, written))
     paths = dict.fromkeys([*changed, *added]) if is_ours else ()
-    return ", ".join([*paths][:_MOST_NAMED])
+    return ", ".join([*paths][:_MAX_NAMED])
 
 
 def _patch(found: Raw, wanted: Raw, written: Raw) -> list[Raw]:
-    before, after = found["metadata"], wanted["metadata"]
+    before = found["metadata"]
+    after = wanted["metadata"]
     patch = [test("/metadata/uid", before["uid"]), test_version(found)]
     patch.append(add("/webhooks", wanted["webhooks"]))
     for part, more in (("labels", after.get("labels") or {}), ("annotations", written)):
@@ -72,8 +74,11 @@ def _decided(configuration: Raw) -> dict[str, Raw]:
     meta: Raw = configuration["metadata"]
     return {
         "labels": meta.get("labels") or {},
-        "ownerReferences": {one["uid"]: one for one in meta.get("ownerReferences") or ()},
-        "webhooks": {one["name"]: one for one in configuration.get("webhooks") or ()},
+        "ownerReferences": {
+            owner_reference["uid"]: owner_reference
+            for owner_reference in meta.get("ownerReferences") or ()
+        },
+        "webhooks": {webhook["name"]: webhook for webhook in configuration.get("webhooks") or ()},
     }
 
 

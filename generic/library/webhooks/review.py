@@ -25,11 +25,11 @@ from generic.library.webhooks.jsonpatch import difference
 from generic.library.webhooks.webhook import AdmissionRequest, Denied, Webhook
 
 API_VERSION = "admission.k8s.io/v1"
-_LONGEST = 8192
+_MAX_TEXT = 8192
 """Maximum characters of a message."""
-_LONGEST_UID = 128
+_MAX_UID = 128
 _MAX_PROBLEMS = 20
-_LARGEST = 4 * 2**20
+_MAX_BYTES = 4 * 2**20
 """Maximum bytes of a patch; the API server stores at most 1.5 MiB."""
 _AROUND = 3
 """The levels of a review around the object."""
@@ -49,7 +49,7 @@ class _User(Struct):
     username: str = ""
 
 
-class Request(Struct, rename="camel"):
+class ReviewRequest(Struct, rename="camel"):
     """The request in an AdmissionReview."""
 
     uid: str
@@ -66,7 +66,7 @@ class Request(Struct, rename="camel"):
 class _Review(Struct, rename="camel"):
     api_version: str
     kind: str
-    request: Request
+    request: ReviewRequest
 
 
 class _Meta(Struct, rename="camel"):
@@ -78,7 +78,7 @@ class _Header(Struct):
 
 
 @attrs.frozen(kw_only=True)
-class Answer:
+class ReviewAnswer:
     """The answer to a review; `failed` if the webhook itself failed, whatever its policy is."""
 
     uid: str
@@ -106,7 +106,7 @@ class Answer:
         return json.dumps(review).encode()
 
 
-def parse(body: bytes) -> Request:
+def parse(body: bytes) -> ReviewRequest:
     """Return the request in an AdmissionReview. Raises InvalidReview."""
     if is_deep(body, MAX_DEPTH + _AROUND):
         raise InvalidReview(f"the body has more than {MAX_DEPTH} levels")
@@ -116,18 +116,18 @@ def parse(body: bytes) -> Request:
         raise InvalidReview(f"the body is no AdmissionReview: {printable(str(error))}") from None
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         raise InvalidReview(f"the body is no AdmissionReview of {API_VERSION}")
-    if len(review.request.uid) > _LONGEST_UID:
-        raise InvalidReview(f"the uid has more than {_LONGEST_UID} characters")
+    if len(review.request.uid) > _MAX_UID:
+        raise InvalidReview(f"the uid has more than {_MAX_UID} characters")
     return review.request
 
 
-def evaluate(webhook: Webhook, request: Request, client: Client) -> Answer:
+def evaluate(webhook: Webhook, request: ReviewRequest, client: Client) -> ReviewAnswer:
     """Return the webhook's answer; never raises.
 
     An object under deletion, and an operation that was not declared, is always admitted.
     """
     if request.operation not in webhook.operations or _is_deleting(request.object):
-        return Answer(uid=request.uid, allowed=True)
+        return ReviewAnswer(uid=request.uid, allowed=True)
     try:
         return _judged(webhook, request, client)
     except BaseException as error:  # the author's code can raise anything, SystemExit as well
@@ -135,15 +135,17 @@ def evaluate(webhook: Webhook, request: Request, client: Client) -> Answer:
         return failure(webhook, request.uid, f"the handler raised {type(error).__name__}{where}")
 
 
-def failure(webhook: Webhook, uid: str, reason: str, detail: str = "") -> Answer:
+def failure(webhook: Webhook, uid: str, reason: str, detail: str = "") -> ReviewAnswer:
     """Return the answer of a webhook that failed, according to its failure policy.
 
     `detail` is for the user only: it may contain values of the object.
     """
     ignored = webhook.failure_policy == "Ignore"
     problem = f"{reason}: {detail}" if detail else reason
-    text = f"webhook {webhook.name} failed: {problem}"[:_LONGEST]
-    return Answer(uid=uid, allowed=ignored, code=500, message=text, reason=reason, failed=True)
+    text = f"webhook {webhook.name} failed: {problem}"[:_MAX_TEXT]
+    return ReviewAnswer(
+        uid=uid, allowed=ignored, code=500, message=text, reason=reason, failed=True
+    )
 
 
 def _is_deleting(text: msgspec.Raw) -> bool:
@@ -153,18 +155,20 @@ def _is_deleting(text: msgspec.Raw) -> bool:
         return False
 
 
-def _judged(webhook: Webhook, request: Request, client: Client) -> Answer:
+def _judged(webhook: Webhook, request: ReviewRequest, client: Client) -> ReviewAnswer:
     try:
         return _handled(webhook, request, client)
     except Denied as denied:
-        message = printable(str(denied.message))[:_LONGEST]
-        return Answer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
+        message = printable(str(denied.message))[:_MAX_TEXT]
+        if webhook.never_refuses:
+            return failure(webhook, request.uid, "it refuses a status", message)
+        return ReviewAnswer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
     except DecodeError as error:
         problem = printable(str(error))
         return failure(webhook, request.uid, "cannot read the object", problem)
 
 
-def _handled(webhook: Webhook, request: Request, client: Client) -> Answer:
+def _handled(webhook: Webhook, request: ReviewRequest, client: Client) -> ReviewAnswer:
     cls = _class_of(webhook, request.resource)
     given = decode_json(cls, bytes(request.object))
     before = json.dumps(encode(given)) if webhook.mutating else ""  # a copy: it shares no value
@@ -180,14 +184,14 @@ def _handled(webhook: Webhook, request: Request, client: Client) -> Answer:
         client=client,
     )
     problems = list(islice(webhook.handle(admission) or (), _MAX_PROBLEMS))
-    if not all(isinstance(one, FieldProblem) for one in problems):
+    if not all(isinstance(problem, FieldProblem) for problem in problems):
         raise TypeError("a handler returns FieldProblems, or None")
     if problems:
         raise Denied("; ".join(map(str, problems)))
     if not webhook.mutating:
-        return Answer(uid=request.uid, allowed=True)
+        return ReviewAnswer(uid=request.uid, allowed=True)
     patch = list(difference(json.loads(before), encode(given)))
-    return Answer(uid=request.uid, allowed=True, patch=plain_json(patch, _LARGEST))
+    return ReviewAnswer(uid=request.uid, allowed=True, patch=plain_json(patch, _MAX_BYTES))
 
 
 def _class_of(webhook: Webhook, found: _Resource) -> type[Object]:

@@ -18,12 +18,19 @@ from msgspec import Struct, field
 
 from actuator.errors import ConfigurationError
 from actuator.interface import Client
-from generic.controller.httpserver import Address, Handler, HttpServer
-from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.certificates import KeyPair
 from generic.kube.timers import Timers
-from generic.library.webhooks.review import Answer, InvalidReview, Request, evaluate, failure, parse
+from generic.library.webhooks.review import (
+    InvalidReview,
+    ReviewAnswer,
+    ReviewRequest,
+    evaluate,
+    failure,
+    parse,
+)
 from generic.library.webhooks.webhook import Webhook
+from generic.serving.httpserver import Address, Handler, HttpServer
+from generic.serving.metrics.webhooks import WebhookMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +43,8 @@ MAX_BODY = 6 * 2**20
 """Bytes; a review has two objects, of at most 3 MiB in a request and 1.5 MiB in etcd."""
 MAX_SMALL = 64 * 1024
 """Bytes of a small request, which waits for no large one."""
-MAX_HANDLED, MAX_HANDLED_SMALL = MAX_BODY, 2 * 2**20
+MAX_HANDLED = MAX_BODY
+MAX_HANDLED_SMALL = 2 * 2**20
 """Bytes of large requests that are handled at the same time, and of small ones. As objects and
 their copies they can need fifty times as much; both together fit into 512 MiB."""
 MAX_RECEIVED = 8 * MAX_BODY
@@ -57,7 +65,8 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
     tls.set_ciphers(CIPHERS)
     tls.set_alpn_protocols(["http/1.1"])
     with tempfile.TemporaryDirectory() as folder:  # only its owner can enter
-        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
+        certificate = Path(folder, "tls.crt")
+        key = Path(folder, "tls.key")
         pair.save(certificate, key)
         try:
             tls.load_cert_chain(certificate, key, password="")
@@ -117,25 +126,33 @@ class WebhookServer(HttpServer):
     ) -> None:
         """`client` is passed to the handlers."""
         super().__init__(address, _Handler)
-        self.small, self.large = _Memory(MAX_HANDLED_SMALL), _Memory(MAX_HANDLED)
+        self.small = _Memory(MAX_HANDLED_SMALL)
+        self.large = _Memory(MAX_HANDLED)
         self._received: dict[socket.socket, int] = {}
-        self.paths = {one.path: _Served(one) for one in webhooks}
+        self._counting = threading.Lock()
+        self.paths = {webhook.path: _Served(webhook) for webhook in webhooks}
         self._client = client
         self._timers = timers
         self._metrics = metrics
 
     def receive(self, connection: socket.socket, size: int) -> None:
-        """Count bytes of a body; if there are too many, drop the one that arrives for longest."""
-        self._received[connection] = size
-        received = dict(self._received)
-        if sum(received.values()) > MAX_RECEIVED:
-            self.close_oldest(received)
+        """Count bytes of a body; if there are too many, drop the one that arrives for longest.
+
+        The bytes of a dropped one count no more, although its thread may need time to free them:
+        the next chunk would drop another one.
+        """
+        with self._counting:
+            self._received[connection] = size
+            kept = dict(self._received).items()
+            received = {item: size for item, size in kept if item in self._open}
+            if sum(received.values()) > MAX_RECEIVED:
+                self.close_oldest(received)
 
     def forget(self, connection: socket.socket) -> None:
         """Forget the bytes of a body."""
         self._received.pop(connection, None)
 
-    def review(self, served: _Served, request: Request, handler: Handler) -> None:
+    def review(self, served: _Served, request: ReviewRequest, handler: Handler) -> None:
         """Answer a request in time."""
         webhook = served.webhook
         began = time.monotonic()
@@ -143,7 +160,7 @@ class WebhookServer(HttpServer):
         limit = max(webhook.timeout_seconds - _MARGIN, _MARGIN)
         late = failure(webhook, request.uid, f"the handler did not end within {limit:g} s")
 
-        def end(answer: Answer, send: Callable[[int, bytes, str], None]) -> None:
+        def end(answer: ReviewAnswer, send: Callable[[int, bytes, str], None]) -> None:
             self._count(webhook.name, answer, time.monotonic() - began)
             send(200, answer.encode(), _JSON)
 
@@ -152,7 +169,9 @@ class WebhookServer(HttpServer):
         if timer.cancel():
             end(answer, handler.answer)
 
-    def _evaluate(self, served: _Served, request: Request, limit: float) -> Answer | None:
+    def _evaluate(
+        self, served: _Served, request: ReviewRequest, limit: float
+    ) -> ReviewAnswer | None:
         """Return the answer; None if no handler was free in time."""
         if not served.unanswered.acquire(blocking=False):
             return failure(served.webhook, request.uid, f"{UNANSWERED} requests are unanswered")
@@ -166,7 +185,7 @@ class WebhookServer(HttpServer):
         finally:
             served.unanswered.release()
 
-    def _count(self, name: str, answer: Answer, seconds: float) -> None:
+    def _count(self, name: str, answer: ReviewAnswer, seconds: float) -> None:
         """Count and log an answer."""
         outcome = "failed" if answer.failed else "allowed" if answer.allowed else "denied"
         self._metrics.ended(name, seconds, outcome)

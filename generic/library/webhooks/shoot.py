@@ -15,9 +15,10 @@ from actuator.errors import ActuatorError, ApiError, NotFound, RequeueAfter
 from actuator.interface import Client, Permission
 from actuator.meta import Raw
 from generic.library import managedresources
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES, ORIGIN
 from generic.library.webhooks.configurations import Endpoint, Mode, configurations
-from generic.library.webhooks.webhook import Target, Webhook
+from generic.library.webhooks.webhook import Webhook, WebhookTarget
 
 logger = logging.getLogger(__name__)
 
@@ -34,22 +35,23 @@ def manifests(webhooks: Iterable[Webhook], endpoint: Endpoint, authorities: byte
     """Return the configurations of the webhooks for shoots."""
     if endpoint.mode is Mode.SERVICE:
         endpoint = attrs.evolve(endpoint, mode=Mode.URL_SERVICE)
-    wanted = [one for one in webhooks if one.target is Target.SHOOT]
+    wanted = [webhook for webhook in webhooks if webhook.target is WebhookTarget.SHOOT]
     return [config for _, config in configurations(wanted, endpoint, authorities, suffix=SUFFIX)]
 
 
-def refresh(client: Client, wanted: Iterable[Raw], origin: str, name: str = NAME) -> bool:
-    """Update every ManagedResource `name` of this origin; return whether all have the manifests.
+def refresh(client: Client, wanted: Iterable[Raw], origin: str) -> bool:
+    """Update every ManagedResource NAME of this origin; return whether all have the manifests.
 
     It creates none, and leaves those under deletion alone. A shoot in which it fails does not
     affect the others. Raises ApiError if the list fails.
     """
-    documents, is_complete = list(wanted), True
-    selector = f"{managedresources.ORIGIN}={origin}"
+    documents = list(wanted)
+    is_complete = True
+    selector = f"{ORIGIN}={origin}"
     for found in client.list(MANAGED_RESOURCES, label_selector=selector):
         managed = decode(ManagedResource, found)
         meta = managed.metadata
-        if meta.name != name or meta.deletion_timestamp is not None:
+        if meta.name != NAME or meta.deletion_timestamp is not None:
             continue
         try:
             managedresources.update(client, managed, documents, origin=origin)

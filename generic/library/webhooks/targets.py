@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from actuator.v1alpha1 import Network
-from generic.library.webhooks.cel import text
+from generic.kube.expressions import Expr
 from generic.library.webhooks.controlplane import SHOOT_PROVIDER
 from generic.library.webhooks.objects import Deployment, PodDNSConfig, Secret, StatefulSet, Workload
 from generic.library.webhooks.webhook import (
@@ -14,8 +14,8 @@ from generic.library.webhooks.webhook import (
     AdmissionRequest,
     FailurePolicy,
     Handler,
-    Target,
     Webhook,
+    WebhookTarget,
     mutates,
 )
 
@@ -37,10 +37,11 @@ def with_extension(type: str) -> dict[str, str]:
 
 def of_type(type: str, *classes: str) -> dict[str, str]:
     """Return the conditions for extension objects of a type, and of these classes (shoot)."""
-    own = 'has(object.spec.class) ? object.spec.class : "shoot"'
+    spec = Expr("object").optional("spec")
+    own_class = spec.optional("class").method("orValue", "shoot")
     return {
-        "type": f"object.spec.type == {text(type)}",
-        "class": f"({own}) in {text(classes or ['shoot'])}",
+        "type": spec.optional("type").method("orValue", "").equals(type).text,
+        "class": own_class.relation("in", classes or ["shoot"]).text,
     }
 
 
@@ -117,4 +118,4 @@ def in_shoot(webhook: Webhook) -> Webhook:
     A webhook that fails must not keep a shoot from working (Gardener documentation, "Shoot Resource
     Customization Webhooks"): with the policy Fail, declare it as such.
     """
-    return attrs.evolve(webhook, target=Target.SHOOT, failure_policy="Ignore")
+    return attrs.evolve(webhook, target=WebhookTarget.SHOOT, failure_policy="Ignore")

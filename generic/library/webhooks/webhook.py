@@ -8,7 +8,7 @@ handler, so that no webhook can block a deletion.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 import attrs
 
@@ -68,7 +68,7 @@ READ_CLUSTER = resource_of(Cluster.KIND).permission("get")
 """The permission for `AdmissionRequest.cluster`."""
 
 
-class Target(StrEnum):
+class WebhookTarget(StrEnum):
     """The cluster whose API server calls a webhook."""
 
     CLUSTER = "cluster"
@@ -106,7 +106,7 @@ class Webhook:
     failure_policy: FailurePolicy
     """Whether the API server refuses the object (Fail) or admits it (Ignore) if the webhook fails
     or cannot be reached."""
-    target: Target = Target.CLUSTER
+    target: WebhookTarget = WebhookTarget.CLUSTER
     operations: Sequence[Operation] = attrs.field(
         default=("CREATE", "UPDATE"), converter=tuple[Operation, ...]
     )
@@ -125,38 +125,70 @@ class Webhook:
     """API access of the handler, for `actuator rbac`; `READ_CLUSTER` for `request.cluster()`."""
 
     @property
+    def never_refuses(self) -> bool:
+        """Whether it only changes statuses, and a failure or a refusal of it is ignored.
+
+        So a deletion that waits for a status is never blocked.
+        """
+        is_ignored = self.mutating and self.failure_policy == "Ignore"
+        return self.subresource == "status" and is_ignored
+
+    @property
     def path(self) -> str:
         """The path of its URL."""
         return f"/webhooks/{self.name}"
 
 
+class WebhookFields(TypedDict, total=False):
+    """The fields of a Webhook that have defaults."""
+
+    target: WebhookTarget
+    operations: Sequence[Operation]
+    subresource: str
+    names: Sequence[str]
+    namespace_labels: Mapping[str, str]
+    object_labels: Mapping[str, str]
+    conditions: Mapping[str, str]
+    timeout_seconds: int
+    permissions: Sequence[Permission]
+
+
 def mutates(
-    *kinds: type[K], failure_policy: FailurePolicy, name: str = "", **more: Any
+    *kinds: type[K], failure_policy: FailurePolicy, name: str = "", **more: Unpack[WebhookFields]
 ) -> Callable[[Handler[K]], Webhook]:
     """Declare the decorated function as a webhook that changes `request.new`.
 
     Its default name is that of the function. `more` are other fields of Webhook.
     """
-    return _declare(kinds, failure_policy, name, mutating=True, **more)
+    return _declare(kinds, failure_policy, name, True, more)
 
 
 def validates(
-    *kinds: type[K], failure_policy: FailurePolicy, name: str = "", **more: Any
+    *kinds: type[K], failure_policy: FailurePolicy, name: str = "", **more: Unpack[WebhookFields]
 ) -> Callable[[Handler[K]], Webhook]:
     """Declare the decorated function as a webhook that admits or denies an object.
 
     It yields FieldProblems or raises Denied; changes to the object are ignored.
     """
-    return _declare(kinds, failure_policy, name, mutating=False, **more)
+    return _declare(kinds, failure_policy, name, False, more)
 
 
 def _declare(
-    kinds: Sequence[type[K]], failure_policy: FailurePolicy, name: str, **more: Any
+    kinds: Sequence[type[K]],
+    failure_policy: FailurePolicy,
+    name: str,
+    mutating: bool,
+    more: WebhookFields,
 ) -> Callable[[Handler[K]], Webhook]:
     def declared(handle: Handler[K]) -> Webhook:
         chosen = name or getattr(handle, "__name__", "").strip("_").replace("_", "-")
         return Webhook(
-            name=chosen, kinds=kinds, handle=handle, failure_policy=failure_policy, **more
+            name=chosen,
+            kinds=kinds,
+            handle=handle,
+            mutating=mutating,
+            failure_policy=failure_policy,
+            **more,
         )
 
     return declared

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from actuator.classification import with_codes
 from actuator.cluster import Cluster
 from actuator.errors import ApiError, Cancelled, ConfigurationError, ErrorCode
-from actuator.interface import Actuator, Context
+from actuator.interface import Actuator, C, Context
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.controller.watch import MACHINES
@@ -20,7 +20,7 @@ from generic.library.worker.rollout import apply_classes, apply_deployments
 from generic.library.worker.state import machine_state, recreate, with_state
 
 
-class GenericWorker(Actuator[Worker]):
+class GenericWorker(Actuator[Worker, C]):
     """A Worker of any provider: the author returns the machines, and may add steps around it.
 
     Machines of pools with in-place updates are watched: when the user selects one, the Worker is
@@ -34,7 +34,7 @@ class GenericWorker(Actuator[Worker]):
 
     @abstractmethod
     def machine_deployments(
-        self, ctx: Context, worker: Worker, cluster: Cluster, /
+        self, ctx: Context[C], worker: Worker, cluster: Cluster, /
     ) -> Sequence[MachineGroup]:
         """Return the groups of machines of the Worker: `in_zone` builds one.
 
@@ -50,36 +50,36 @@ class GenericWorker(Actuator[Worker]):
         """
         return ()
 
-    def pre_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def pre_reconcile(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Run before a reconciliation or a restoration; nothing by default."""
         return
 
-    def post_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def post_reconcile(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Run after a finished reconciliation or restoration; nothing by default."""
         return
 
-    def pre_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def pre_delete(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Run before each attempt at a deletion; nothing by default."""
         return
 
-    def post_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def post_delete(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Run after all machines are deleted; nothing by default."""
         return
 
-    def reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def reconcile(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Make exactly the machines of the pools exist and be available."""
         with self._coded():
             self.pre_reconcile(ctx, worker, cluster)
             self._roll_out(ctx, worker, cluster, self.machine_deployments(ctx, worker, cluster))
 
-    def restore(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def restore(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Recreate the machine objects of the other seed from `status.state`, then reconcile."""
         with self._coded():
             self.pre_reconcile(ctx, worker, cluster)
             groups = self.machine_deployments(ctx, worker, cluster)
             self._roll_out(ctx, worker, cluster, groups, _restored(ctx, worker, cluster, groups))
 
-    def delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def delete(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Delete all machines, in the seed and at the provider."""
         with self._coded():
             self.pre_delete(ctx, worker, cluster)
@@ -87,7 +87,7 @@ class GenericWorker(Actuator[Worker]):
             removal.wait_until_released(ctx, worker)
             self.post_delete(ctx, worker, cluster)
 
-    def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+    def force_delete(self, ctx: Context[C], worker: Worker, cluster: Cluster, /) -> None:
         """Do nothing: gardenlet deletes all machine objects."""
 
     @contextmanager
@@ -105,7 +105,7 @@ class GenericWorker(Actuator[Worker]):
 
     def _roll_out(
         self,
-        ctx: Context,
+        ctx: Context[C],
         worker: Worker,
         cluster: Cluster,
         groups: Sequence[MachineGroup],
@@ -144,10 +144,11 @@ def _refuse_same_names(worker: Worker, groups: Sequence[MachineGroup]) -> None:
 
 
 def _restored(
-    ctx: Context, worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
+    ctx: Context[C], worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
 ) -> Mapping[str, int]:
     """Recreate the machine objects in status.state; return the replicas of their deployments."""
-    namespace, states = worker.metadata.namespace, machine_state(worker, cluster)
+    namespace = worker.metadata.namespace
+    states = machine_state(worker, cluster)
     known = with_state(groups, states)
     apply_classes(ctx.client, namespace, known)
     recreate(ctx.client, namespace, [states[g.name] for g in known])

@@ -89,7 +89,8 @@ def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
     deployment = found.deployment(group.name)
     if deployment is None:
         return "its MachineDeployment was deleted"
-    status, desired = deployment.status, deployment.spec.replicas
+    status = deployment.status
+    desired = deployment.spec.replicas
     preserved = len(_preserved(deployment, found.machines))
     if status.observed_generation < deployment.metadata.generation:
         return f"{objects.MANAGER} has not observed the change yet"
@@ -127,15 +128,16 @@ def _preserved(deployment: MachineDeployment, machines: Sequence[Machine]) -> li
 
 
 def _set_of(group: MachineGroup, sets: Sequence[MachineSet]) -> MachineSet | None:
-    for one in sets:
-        same = one.spec.template.spec.class_.name == group.class_name
-        if same and one.metadata.labels.get(DEPLOYMENT_NAME) == group.name:
-            return one
+    for set_ in sets:
+        same = set_.spec.template.spec.class_.name == group.class_name
+        if same and set_.metadata.labels.get(DEPLOYMENT_NAME) == group.name:
+            return set_
     return None
 
 
 def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
-    since, now = meta.creation_timestamp, trusted_now(ctx.clock)
+    since = meta.creation_timestamp
+    now = trusted_now(ctx.clock)
     return since is not None and now is not None and now - parse_time(since) > _STUCK
 
 

@@ -35,7 +35,7 @@ class _MachineType(KeepsUnknownFields):
 
 
 @attrs.frozen
-class Registry:
+class CapabilityRegistry:
     """The capabilities that a CloudProfile registers, with all their values; both by preference."""
 
     registered: Mapping[str, Sequence[str]]
@@ -59,7 +59,7 @@ class Registry:
         best = list(enumerate(candidates))
         for name, values in self.registered.items():
             for value in values:
-                having = [(i, one) for i, one in best if value in one.get(name, values)]
+                having = [(i, item) for i, item in best if value in item.get(name, values)]
                 best = having or best
         return [index for index, _ in best]
 
@@ -72,8 +72,8 @@ class Registry:
             return {ARCHITECTURE: [pool.architecture or AMD64]}
         where = f"Cluster {cluster.metadata.name}: spec.cloudProfile.spec.machineTypes"
         types = value_at(cluster.cloud_profile, "spec", "machineTypes") or ()
-        machine_types = (decode_at(_MachineType, one, where) for one in types)
-        found = next((one for one in machine_types if one.name == pool.machine_type), None)
+        machine_types = (decode_at(_MachineType, type_, where) for type_ in types)
+        found = next((known for known in machine_types if known.name == pool.machine_type), None)
         if found is None and self.registered.keys() - {ARCHITECTURE}:
             raise ConfigurationError(
                 f"{pool_field(worker, pool, 'machineType')}: {pool.machine_type!r} is not in the "
@@ -86,9 +86,9 @@ class Registry:
         return {ARCHITECTURE: [pools], **known}
 
 
-def registry_of(cluster: Cluster) -> Registry:
+def registry_of(cluster: Cluster) -> CapabilityRegistry:
     """Return the capabilities that the CloudProfile registers. Raises ConfigurationError."""
     where = f"Cluster {cluster.metadata.name}: spec.cloudProfile.spec.machineCapabilities"
     given = value_at(cluster.cloud_profile, "spec", "machineCapabilities") or ()
-    definitions = (decode_at(_Definition, one, where) for one in given)
-    return Registry({one.name: one.values for one in definitions})
+    definitions = (decode_at(_Definition, item, where) for item in given)
+    return CapabilityRegistry({definition.name: definition.values for definition in definitions})

@@ -36,7 +36,8 @@ PURPOSE = ("gardener.cloud/purpose", "machineclass")
 WORKER = "worker.gardener.cloud/name"
 POOL = "worker.gardener.cloud/pool"
 _LABEL_VALUE = re.compile(r"[a-zA-Z0-9]([-_.a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
-_OS_NAME, _OS_VERSION = "operatingSystemName", "operatingSystemVersion"
+_OS_NAME = "operatingSystemName"
+_OS_VERSION = "operatingSystemVersion"
 _READY_SECONDS = 500
 """As in Gardener's extension library."""
 
@@ -149,7 +150,8 @@ def _image_labels(pool: WorkerPool) -> dict[str, str]:
     machine-controller-manager issue 880: they tell which image a machine has. What is no value of a
     label is left out.
     """
-    image, labels = pool.machine_image, dict([PURPOSE])
+    image = pool.machine_image
+    labels = dict([PURPOSE])
     if image is not None:
         labels |= {_OS_NAME: image.name, _OS_VERSION: image.version.replace("+", "_")}
     return {key: value for key, value in labels.items() if _LABEL_VALUE.fullmatch(value)}

@@ -17,7 +17,12 @@ from actuator.codec import decode_at, encode
 from actuator.errors import ConfigurationError
 from actuator.meta import KeepsUnknownFields, Raw, wire_name
 from actuator.v1alpha1 import Worker, WorkerPool
-from generic.library.worker.capabilities import ARCHITECTURE, Capabilities, Registry, registry_of
+from generic.library.worker.capabilities import (
+    ARCHITECTURE,
+    Capabilities,
+    CapabilityRegistry,
+    registry_of,
+)
 from generic.library.worker.group import AMD64
 from generic.library.worker.poolhash import pool_field
 
@@ -85,7 +90,7 @@ T = TypeVar("T", bound=ProviderImage)
 
 def machine_images(cls: type[T], cluster: Cluster, region: str) -> list[T]:
     """Return the CloudProfile's images in a region. Raises ConfigurationError."""
-    return [_decoded(cls, one) for one in _of_profile(cls, cluster, region, registry_of(cluster))]
+    return [_decoded(cls, item) for item in _of_profile(cls, cluster, region, registry_of(cluster))]
 
 
 def use_images(
@@ -96,10 +101,12 @@ def use_images(
     The status then keeps these images, in place of former ones and beside other fields;
     `api_version` is that of the provider's types. Raises ConfigurationError with the pool's field.
     """
-    registry, status = registry_of(cluster), worker.status.provider_status or {}
+    registry = registry_of(cluster)
+    status = worker.status.provider_status or {}
     known = list(_of_profile(cls, cluster, worker.spec.region, registry))
     kept = list(_of_status(cls, worker, registry))
-    images, entries = list[T](), list[Raw]()
+    images = list[T]()
+    entries = list[Raw]()
     for pool in pools:
         machine = registry.of_machine(worker, pool, cluster)
         found = _find([known, kept], registry, worker, pool, machine)
@@ -113,13 +120,14 @@ def use_images(
 
 def _find(
     sources: Sequence[Sequence[_Candidate]],
-    registry: Registry,
+    registry: CapabilityRegistry,
     worker: Worker,
     pool: WorkerPool,
     machine: Capabilities,
 ) -> _Candidate:
     """Return the best image of the first source that has one for these machines."""
-    field, wanted = pool_field(worker, pool, "machineImage"), pool.machine_image
+    field = pool_field(worker, pool, "machineImage")
+    wanted = pool.machine_image
     if wanted is None:
         raise ConfigurationError(f"{field}: expected an image, got none; set it in the Shoot")
     rest = [f"{name}={','.join(machine[name])}" for name in machine if name != ARCHITECTURE]
@@ -127,14 +135,14 @@ def _find(
     problem = "is neither in the CloudProfile nor in status.providerStatus; add it to"
     for candidates in sources:
         fitting = [
-            one
-            for one in candidates
-            if one.image == (wanted.name, wanted.version)
-            and registry.are_compatible(one.capabilities, machine)
+            candidate
+            for candidate in candidates
+            if candidate.image == (wanted.name, wanted.version)
+            and registry.are_compatible(candidate.capabilities, machine)
         ]
         best = [fitting[index] for index in registry.preferred(o.capabilities for o in fitting)]
-        has_flavors = any(one.entry.get("capabilities") for one in best)
-        differ = has_flavors and any(one.entry != best[0].entry for one in best)
+        has_flavors = any(item.entry.get("capabilities") for item in best)
+        differ = has_flavors and any(item.entry != best[0].entry for item in best)
         if best and (not differ or candidates is sources[-1]):
             return best[0]
         if best:
@@ -146,11 +154,11 @@ def _find(
 
 
 def _of_profile(
-    cls: type[T], cluster: Cluster, region: str, registry: Registry
+    cls: type[T], cluster: Cluster, region: str, registry: CapabilityRegistry
 ) -> Iterator[_Candidate]:
     where = f"Cluster {cluster.metadata.name}: spec.cloudProfile.spec.providerConfig.machineImages"
-    for one in cluster.provider_profile.get("machineImages") or ():
-        image = decode_at(_Image, one, where)
+    for machine_image in cluster.provider_profile.get("machineImages") or ():
+        image = decode_at(_Image, machine_image, where)
         for version in image.versions:
             for flavor in _flavors(version, registry.architecture):
                 fields = _in_region(cls, flavor, region)
@@ -160,7 +168,7 @@ def _of_profile(
                 yield _candidate(entry, flavor, registry, where)
 
 
-def _candidate(entry: Raw, flavor: _Flavor, registry: Registry, where: str) -> _Candidate:
+def _candidate(entry: Raw, flavor: _Flavor, registry: CapabilityRegistry, where: str) -> _Candidate:
     """Return the image with its capabilities, or its architecture, as Gardener's status has it."""
     older = {ARCHITECTURE: [flavor.architecture]} if flavor.architecture else {}
     given = {**older, **flavor.capabilities}
@@ -193,8 +201,8 @@ def _flavors(version: _Version, default: str) -> Sequence[_Flavor]:
 
 def _in_region(cls: type[T], flavor: _Flavor, region: str) -> Raw | None:
     """Return the data that identifies an image in a region, else in all of them, else None."""
-    places = [one.extra for one in flavor.regions or () if one.name == region]
-    return next((one for one in (*places, flavor.extra) if _identifies(cls, one)), None)
+    places = [item.extra for item in flavor.regions or () if item.name == region]
+    return next((place for place in (*places, flavor.extra) if _identifies(cls, place)), None)
 
 
 def _identifies(cls: type[T], fields: Raw) -> bool:
@@ -208,7 +216,7 @@ def _wire_names(cls: type[ProviderImage]) -> set[str]:
     return {wire_name(field) for field in attrs.fields(cls)}
 
 
-def _of_status(cls: type[T], worker: Worker, registry: Registry) -> Iterator[_Candidate]:
+def _of_status(cls: type[T], worker: Worker, registry: CapabilityRegistry) -> Iterator[_Candidate]:
     where = f"Worker {worker.key}: status.providerStatus.machineImages"
     for entry in (worker.status.provider_status or {}).get("machineImages") or ():
         kept = decode_at(_Kept, entry, where)
@@ -226,17 +234,20 @@ def _architecture(capabilities: Capabilities) -> str:
     return next(iter(capabilities[ARCHITECTURE]), AMD64)
 
 
-def _entry(cls: type[T], found: _Candidate, kept: Iterable[_Candidate], registry: Registry) -> Raw:
+def _entry(
+    cls: type[T], found: _Candidate, kept: Iterable[_Candidate], registry: CapabilityRegistry
+) -> Raw:
     """Return the entry of the status: the known fields as found, and the others as kept."""
     same = [
-        one.entry
-        for one in kept
-        if one.image == found.image
-        and registry.are_compatible(one.capabilities, found.capabilities)
+        item.entry
+        for item in kept
+        if item.image == found.image
+        and registry.are_compatible(item.capabilities, found.capabilities)
     ]
     if found.entry in same:
         return found.entry
-    new, known = encode(decode_at(cls, found.entry, found.where)), _wire_names(cls)
+    new = encode(decode_at(cls, found.entry, found.where))
+    known = _wire_names(cls)
     former = same[0] if same else {}
     others = {key: value for key, value in former.items() if key not in known}
     is_same = former in ({**others, **new}, {ARCHITECTURE: AMD64, **others, **new})

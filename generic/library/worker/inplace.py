@@ -12,7 +12,8 @@ from generic.library.worker.objects import MANAGER, MachineObjects
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, in_place_hash
 
 _NAMED = 3
-_CONDITION, _CANDIDATE = "InPlaceUpdate", "CandidateForUpdate"
+_CONDITION = "InPlaceUpdate"
+_CANDIDATE = "CandidateForUpdate"
 """Condition of a machine, and its reason until the machine is selected (machine-controller-manager,
 pkg/apis/machine/v1alpha1)."""
 
@@ -42,10 +43,10 @@ def _is_old(machine: Machine, group: MachineGroup, found: MachineObjects) -> boo
     """Whether the machine belongs to a set of the group with another class than the group's."""
     owners = {owner.name for owner in machine.metadata.owner_references}
     return any(
-        one.metadata.name in owners
-        and one.metadata.labels.get(DEPLOYMENT_NAME) == group.name
-        and one.spec.template.spec.class_.name != group.class_name
-        for one in found.sets
+        set_.metadata.name in owners
+        and set_.metadata.labels.get(DEPLOYMENT_NAME) == group.name
+        and set_.spec.template.spec.class_.name != group.class_name
+        for set_ in found.sets
     )
 
 

@@ -24,7 +24,8 @@ IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
 """Update strategies of pools whose machines are kept during an update."""
 
 _MAJOR_MINOR = re.compile(r"v?(\d+\.\d+)(?:\.\d|$)", re.ASCII)
-_DIGITS, _IN_PLACE_DIGITS = 5, 16
+_DIGITS = 5
+_IN_PLACE_DIGITS = 16
 _KUBELET = ("kubeReserved", "systemReserved", "evictionHard")
 _RESERVED = ("cpu", "memory", "pid", "ephemeralStorage")
 _EVICTION = (
@@ -38,7 +39,7 @@ _EVICTION = (
 
 def pool_field(worker: Worker, pool: WorkerPool, name: str) -> str:
     """Return the Worker and the path of a field of one of its pools, for error messages."""
-    indexes = {one.name: index for index, one in enumerate(worker.spec.pools)}
+    indexes = {pool.name: index for index, pool in enumerate(worker.spec.pools)}
     index = indexes.get(pool.name, pool.name)
     return f"Worker {worker.key}: spec.pools[{index}].{name}"
 
@@ -132,7 +133,7 @@ def _kubelet(worker: Worker, pool: WorkerPool) -> Iterator[str]:
     eviction = given.pop("evictionHard", None)
     if given:
         try:
-            yield "-".join(total(one.get(name) for one in given.values()) for name in _RESERVED)
+            yield "-".join(total(item.get(name) for item in given.values()) for name in _RESERVED)
         except (ValueError, ArithmeticError) as error:
             path = pool_field(worker, pool, f"kubeletConfig.{'/'.join(given)}")
             raise ConfigurationError(f"{path}: {error}; correct it in the Shoot") from None

@@ -15,7 +15,7 @@ from generic.library.worker.group import PURPOSE, MachineGroup
 from generic.library.worker.rollout import apply_classes
 
 _DEPLOYMENTS, _SETS, _MACHINES, _CLASSES = machines.MACHINE_OBJECTS
-_SECRETS = SeedObjects("v1", "secrets", label_selector="=".join(PURPOSE))
+_SECRETS = SeedObjects(SECRETS, label_selector="=".join(PURPOSE))
 """The Secrets of machine classes."""
 _FINALIZERS = frozenset({machines.MCM_FINALIZER, machines.MC_FINALIZER})
 
@@ -27,15 +27,16 @@ def remove_unwanted(
     sets: Iterable[machines.MachineSet],
 ) -> None:
     """Request the deletion of objects of no group, and of empty ones of these machine sets."""
-    names, classes = {g.name for g in groups}, {g.class_name for g in groups}
+    names = {g.name for g in groups}
+    classes = {g.class_name for g in groups}
     seedobjects.delete(ctx.client, [_DEPLOYMENTS], namespace, but=names)
     seedobjects.delete(ctx.client, [_CLASSES, _SECRETS], namespace, but=classes)
     empty = [
-        one.metadata
-        for one in sets
-        if not one.spec.replicas
-        and not one.status.replicas
-        and one.spec.template.spec.class_.name not in classes
+        set_.metadata
+        for set_ in sets
+        if not set_.spec.replicas
+        and not set_.status.replicas
+        and set_.spec.template.spec.class_.name not in classes
     ]
     objects.delete_all(ctx.client, machines.MACHINE_SETS, empty)
 

@@ -125,7 +125,8 @@ def _update(
     The resourceVersion is tested instead of the replicas, which Go omits if they are 0. The
     template keeps its annotations: other controllers set them, for example to restart machines.
     """
-    meta, template = existing.metadata, existing.spec.template
+    meta = existing.metadata
+    template = existing.spec.template
     labels = spec.template.metadata.labels
     kept = attrs.evolve(spec.template, metadata=attrs.evolve(template.metadata, labels=labels))
     wanted = attrs.evolve(spec, template=kept, extra=existing.spec.extra)

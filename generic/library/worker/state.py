@@ -49,14 +49,15 @@ def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentSt
     are pools and no hibernation: continuing would replace all machines, as Gardener's library does
     (worker/genericactuator, actuator_restore.go). Only `{}` requests that.
     """
-    where, state = f"Worker {worker.key}: status.state", worker.status.state
+    where = f"Worker {worker.key}: status.state"
+    state = worker.status.state
     try:
         found = _read(state or {})
     except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
         raise ConfigurationError(
             f"{where}: cannot read the machine state that gardenlet wrote: {error}"
         ) from error
-    has_machines = state == {} or any(one.machine_sets for one in found.values())
+    has_machines = state == {} or any(item.machine_sets for item in found.values())
     if not has_machines and worker.spec.pools and not cluster.hibernation_enabled:
         raise ConfigurationError(
             f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
@@ -78,9 +79,12 @@ def _read(state: Raw) -> Mapping[str, DeploymentState]:
     else:
         whole = decode(_MachineState, state)
     return {
-        name: decode(DeploymentState, {key: part for key, part in one.items() if part is not None})
-        for name, one in (whole.machine_deployments or {}).items()
-        if one is not None
+        name: decode(
+            DeploymentState,
+            {key: part for key, part in machine_deployment.items() if part is not None},
+        )
+        for name, machine_deployment in (whole.machine_deployments or {}).items()
+        if machine_deployment is not None
     }
 
 
@@ -101,7 +105,7 @@ def recreate(client: Client, namespace: str, states: Sequence[DeploymentState]) 
     for cls, manifests in ((MachineSet, sets), (Machine, machines)):
         resource = resource_of(cls.KIND)
         kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
-        known = {one["metadata"]["name"] for one in find_all(client, resource, namespace)}
+        known = {obj["metadata"]["name"] for obj in find_all(client, resource, namespace)}
         for manifest in manifests:
             given = manifest.get("metadata") or {}
             meta = {key: given[key] for key in _KEPT if given.get(key)} | {"namespace": namespace}

@@ -13,7 +13,8 @@ def user_data(client: Client, worker: Worker, pool: WorkerPool) -> bytes:
 
     Raises ConfigurationError if the Secret or its data is missing, and ApiError.
     """
-    reference, namespace = pool.user_data_secret_ref, worker.metadata.namespace
+    reference = pool.user_data_secret_ref
+    namespace = worker.metadata.namespace
     secret = find(client, SECRETS, reference.name, namespace) or {}
     data = (secret.get("data") or {}).get(reference.key)
     if not data:
