@@ -1,6 +1,6 @@
 """Mistakes in a class whose objects users write, which would blame the user's manifest later."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from types import NoneType
@@ -13,22 +13,33 @@ from actuator.checking import CONSTRAINTS, FORMATS, TYPES, problems, types_of
 from actuator.codec import encode
 from actuator.interface import ProviderConfig
 from actuator.meta import ConditionedStatus, DefaultStatus, Object, Raw, Schema, wire_name
-from actuator.schema import json_schema
+from actuator.provider_config import accepted_versions
+from actuator.schema import LIST_KEYS, content_of, json_schema
 from actuator.suggestions import did_you_mean
 from generic.kube.errorinfo import describe
 
 _OF_NUMBERS = frozenset({"int32", "int64", "float", "double"})
-_FORMATS = [*FORMATS, *_OF_NUMBERS, "byte", "date", "date-time", "duration", "password"]
+_FORMATS = [*FORMATS, *_OF_NUMBERS, "byte", "date", "date-time", "password"]
 """Others have no meaning here, but may have one for another program."""
 _ARGUMENTS = {"minLength": "min_length", "maxLength": "max_length"}
 
 
 def mistakes(cls: type) -> Iterator[tuple[type, str]]:
-    """Yield each mistake in a class and in the classes of its fields, with that class."""
+    """Yield each mistake in a class, its versions and the classes of fields, with that class."""
+    if not issubclass(cls, ProviderConfig):
+        yield from _of_class(cls)
+    elif wrong := list(_versions(cls, ())):
+        yield from wrong
+    else:
+        for version in accepted_versions(cls):
+            yield from _of_class(version)
+
+
+def _of_class(cls: type) -> Iterator[tuple[type, str]]:
     classes: list[type] = []
     try:
         _collect(cls, classes)
-        undecorated = [(one, text) for one in classes if (text := _undecorated(one))]
+        undecorated = [(cls, text) for cls in classes if (text := _undecorated(cls))]
         if undecorated:  # the fields are unknown
             yield from undecorated
             return
@@ -41,8 +52,8 @@ def mistakes(cls: type) -> Iterator[tuple[type, str]]:
         return
     if issubclass(cls, ProviderConfig):
         yield from ((cls, text) for text in _unnamed(cls))
-    for one in classes:
-        yield from ((one, text) for text in _of_fields(one))
+    for item in classes:
+        yield from ((item, text) for text in _of_fields(item))
 
 
 def _collect(found: Any, seen: list[type]) -> None:
@@ -68,6 +79,33 @@ def _undecorated(cls: type) -> str:
     return f"it is no attrs class, so that its fields are unknown; decorate it {remedy}"
 
 
+def _versions(cls: Any, newer: tuple[type, ...]) -> Iterator[tuple[type, str]]:
+    """Yield what is wrong with the older versions of a class, itself a version of `newer`."""
+    if not (isinstance(cls, type) and issubclass(cls, ProviderConfig)):
+        yield newer[-1], f"versions has {cls!r}; expected a subclass of ProviderConfig"
+        return
+    names = [_constants(version) for version in (*newer, cls)]
+    if cls in newer or names[-1] in names[:-1]:
+        yield newer[-1], f"versions leads from {' '.join(names[-1])} back to itself; remove it"
+        return
+    declared = vars(cls).get("versions", {})
+    if not isinstance(declared, Mapping):
+        yield cls, f"versions is {declared!r}; set {{OlderConfig: converter}}"
+        return
+    for older, convert in declared.items():
+        if not callable(convert):
+            yield (
+                cls,
+                f"versions has no converter for {older!r}, but {convert!r}; set a function",
+            )
+        yield from _versions(older, (*newer, cls))
+
+
+def _constants(cls: type) -> list[str]:
+    fields = attrs.fields_dict(cls)
+    return [str(fields[name].default) for name in ("api_version", "kind")]
+
+
 def _unnamed(config: type[ProviderConfig]) -> Iterator[str]:
     """Yield the fields by which a configuration of another kind could not be told apart."""
     for name in ("api_version", "kind"):
@@ -76,7 +114,8 @@ def _unnamed(config: type[ProviderConfig]) -> Iterator[str]:
 
 
 def _of_fields(cls: type) -> Iterator[str]:
-    schema, hints = json_schema(cls), get_type_hints(cls, include_extras=True)
+    schema = json_schema(cls)
+    hints = get_type_hints(cls, include_extras=True)
     for field in attrs.fields(cls):
         if field.name == "extra":
             continue
@@ -129,12 +168,23 @@ def _unfit(hint: Any, schema: Raw) -> Iterator[str]:
     given = schema.get("format", _FORMATS[0])
     if given not in _FORMATS and (meant := did_you_mean(given, _FORMATS)):
         yield f"Schema(format={given!r}) is unknown{meant}"
-    python_types = [one for name in types_of(schema) for one in TYPES[name][1]]
+    python_types = [type_ for name in types_of(schema) for type_ in TYPES[name][1]]
     for name, (_, types, _) in CONSTRAINTS.items():
-        fits = {*python_types} & {*getattr(types, "__args__", (types,))}
+        fits = {*python_types} & {*types}
         is_number = name == "format" and schema.get(name) in _OF_NUMBERS
         if name in schema and python_types and not fits and not is_number:
-            argument, shown = _ARGUMENTS.get(name, name), TYPES[types_of(schema)[0]][0]
+            argument = _ARGUMENTS.get(name, name)
+            shown = TYPES[types_of(schema)[0]][0]
             yield f"Schema({argument}=…) has no meaning for {shown}; remove it, or change the type"
-    for part in (schema.get("items"), schema.get("additionalProperties")):
-        yield from _unfit(None, part) if isinstance(part, dict) else ()
+    if LIST_KEYS in schema:
+        yield from _wrong_key(schema)
+    yield from _unfit(None, part) if (part := content_of(schema)) else ()
+
+
+def _wrong_key(schema: Raw) -> Iterator[str]:
+    (key,) = schema[LIST_KEYS]
+    item = schema.get("items", {})
+    field = item.get("properties", {}).get(key, {})
+    is_scalar = field.get("type") in ("string", "integer") and field.get("format") != "password"
+    if key not in item.get("required", ()) or not is_scalar:
+        yield f"Schema(key={key!r}): no required text or integer of the list's entries; name one"

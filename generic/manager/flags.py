@@ -20,8 +20,8 @@ import click
 
 from actuator.cluster import parse_bool
 from actuator.errors import ConfigurationError
-from generic.controller.httpserver import parse_address
 from generic.manager.options import Options
+from generic.serving.httpserver import parse_address
 
 PREFIX = "ACTUATOR"
 WORKERS = "-max-concurrent-reconciles"

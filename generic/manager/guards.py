@@ -29,14 +29,16 @@ from generic.reconciler.behaviours.secret_guard import (
 
 def runnables(registry: Registry, client: HttpClient) -> Iterator[Runnable]:
     """Yield the work of a start, if it is allowed and served objects can refer to a Secret."""
-    given = [p for one in registry.registrations for p in one.actuator.permissions]
-    of_all = [p for p in given if p.resource == SECRETS.plural and not (p.namespace or p.names)]
+    given = [
+        p for registration in registry.registrations for p in registration.actuator.permissions
+    ]
+    of_all = [p for p in given if p.resource == SECRETS and not (p.namespace or p.names)]
     if not set(PERMISSION.verbs) <= {*chain(*(p.verbs for p in of_all))}:
         return
     groups: defaultdict[str, list[Registration]] = defaultdict(list)
-    for one in registry.registrations:
-        if has_secret(one.cls):
-            groups[one.kind.finalizer].append(one)
+    for registration in registry.registrations:
+        if has_secret(registration.cls):
+            groups[registration.kind.finalizer].append(registration)
     if groups:
         run = partial(_release, groups, registry.options.extension_classes, client)
         yield Runnable(name="secret-guards", run=lambda _client, _stop: run())
@@ -52,18 +54,22 @@ def _release(
             found[finalizer] += guarded(page, finalizer)
     for finalizer, secrets in found.items():
         needed = set(_needed(groups[finalizer], classes, client)) if secrets else set()
-        strip_all(client, [one for one in secrets if request_of(one) not in needed], finalizer)
+        strip_all(
+            client, [secret for secret in secrets if request_of(secret) not in needed], finalizer
+        )
 
 
 def _needed(
     group: Sequence[Registration], classes: Sequence[str], client: HttpClient
 ) -> Iterator[Request | None]:
     unguarded = [
-        one.selection(classes) for one in group if not isinstance(one.actuator, GuardsSecret)
+        registration.selection(classes)
+        for registration in group
+        if not isinstance(registration.actuator, GuardsSecret)
     ]
-    for kind in {str(resource_of(one.kind)): one.kind for one in group}.values():
+    for kind in {str(resource_of(item.kind)): item.kind for item in group}.values():
         with suppress(NotFound):  # the kind is not installed
             for page, _ in client.pages(resource_of(kind)):
-                for request, one in needing(page, kind.finalizer):
-                    if not any(serves(first_sight(request, one)) for serves in unguarded):
-                        yield one.secret
+                for request, item in needing(page, kind.finalizer):
+                    if not any(serves(first_sight(request, item)) for serves in unguarded):
+                        yield item.secret

@@ -37,7 +37,7 @@ from msgspec import Struct
 from actuator.errors import Conflict, LeaseLost, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw
-from generic.controller.metrics import Metrics
+from generic.serving.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +226,8 @@ class LeaderElector:
             return None
         lease.setdefault("spec", {})
         if lease["spec"] != self._seen:
-            self._seen, self._seen_since = lease["spec"], self._clock.monotonic()
+            self._seen = lease["spec"]
+            self._seen_since = self._clock.monotonic()
         holder = lease["spec"].get("holderIdentity") or ""
         if holder != self._holder:
             self._holder = holder
@@ -262,14 +263,14 @@ class LeaderElector:
         return record
 
     def _give_back(self) -> None:
-        nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        released = {"holderIdentity": "", "leaseDurationSeconds": 1}
         for lease in (self._lease, None):  # again if another client changed it, such as its labels
             current = lease or self._read()
             if current is None or current["spec"].get("holderIdentity") != self.identity:
                 return
             try:
                 now = micro_time(self._clock.now())
-                self._patch(current, {**nobody, "renewTime": now})
+                self._patch(current, {**released, "renewTime": now})
             except Conflict:
                 continue
             logger.info("lease released", extra=self._fields())
@@ -285,7 +286,8 @@ class LeaderElector:
         """Log an error once, until a different one occurs; a leader's if it may lose the lease."""
         if isinstance(error, Conflict):
             return  # another replica was faster, as expected in an election
-        text, half = str(error), self._timing.renew_deadline / 2
+        text = str(error)
+        half = self._timing.renew_deadline / 2
         passing = self._stop.is_set() or self._left(self._renewed or -math.inf) > half
         level = logging.DEBUG if passing or text == self._trouble else logging.WARNING
         self._trouble = "" if passing else text

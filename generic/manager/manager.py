@@ -19,20 +19,20 @@ from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
 from actuator.interface import Client, Clock
 from actuator.meta import Raw
-from generic.controller import logs
-from generic.controller.health import Check
-from generic.controller.metrics import Metrics
-from generic.kube.client import connect
+from generic.kube.client import HttpClient, connect
 from generic.kube.clock import SystemClock, WatchedClock
 from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Request, cluster_header
 from generic.kube.store import Store
 from generic.manager.options import Options
+from generic.manager.orphans.keeper import Keeper
 from generic.manager.registry import Registry
 from generic.manager.running import Running
 from generic.manager.wiring import Shared
-from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
+from generic.serving import logs
+from generic.serving.health import Check
+from generic.serving.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -140,15 +140,8 @@ class Manager(Registry):
     def start(self) -> None:
         """Start everything and return. Raises ConfigurationError or ApiError."""
         enabled = self.enabled()
-        connection = connect(
-            self.options.kubeconfig,
-            self.options.context,
-            server=self.options.master,
-            connections=_CONNECTIONS,
-            observe=self.metrics.request,
-        )
         shared = Shared(
-            connection=connection,
+            connection=self._connect(),
             intercept=self._intercept,
             cluster_store=self._clusters,
             metrics=self.metrics,
@@ -158,6 +151,16 @@ class Manager(Registry):
         )
         self._running = Running(shared, enabled)
         self._running.start()
+
+    def _connect(self) -> HttpClient:
+        """Return a client for the API server of the options. Raises ConfigurationError."""
+        return connect(
+            self.options.kubeconfig,
+            self.options.context,
+            server=self.options.master,
+            connections=_CONNECTIONS,
+            observe=self.metrics.request,
+        )
 
     def stop(self) -> bool:
         """Shut down gracefully; return False if operations were still running at the end."""
@@ -172,7 +175,8 @@ class Manager(Registry):
         end = time.monotonic() + timeout
         running = self._running
         return running is not None and all(
-            one.settled.wait(max(0.0, end - time.monotonic())) for one in running.wiring.informers
+            informer.settled.wait(max(0.0, end - time.monotonic()))
+            for informer in running.wiring.informers
         )
 
     def check_ready(self) -> dict[str, Check]:

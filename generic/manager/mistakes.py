@@ -8,25 +8,26 @@ from inspect import (
     isgeneratorfunction,
     signature,
 )
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
 
 from actuator.interface import (
     Actuator,
+    Context,
     Permission,
     ProviderConfig,
     SeedObjects,
+    config_class,
     innermost,
     kind_of,
     object_class,
 )
-from actuator.meta import Kind, Object
+from actuator.meta import Kind, Object, Raw
 from actuator.places import place_of
 from actuator.qualified import require_qualified
 from actuator.suggestions import closest
 from generic.controller.watch import Watch
-from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.stripping import OUT_OF_SCOPE
 
 _SIMILARITY = 0.85
@@ -35,14 +36,13 @@ _FRAMEWORK = frozenset({"abc", "actuator", "builtins", "generic", "typing"})
 _METHODS = [name for name, of in vars(Actuator).items() if isfunction(of) and name[0] != "_"]
 _YIELDING = frozenset({"external_resources", "validate"})
 _LISTS: dict[str, tuple[Any, str]] = {
-    "permissions": (
-        Permission,
-        'Permission(api_version="v1", resource="configmaps", verbs=["get"])',
+    "permissions": (Permission, 'Resource("v1", "configmaps").permission("get")'),
+    "seed_objects": (
+        SeedObjects,
+        'SeedObjects(Resource("machine.sapcloud.io/v1alpha1", "machines"))',
     ),
-    "seed_objects": (SeedObjects, 'SeedObjects("machine.sapcloud.io/v1alpha1", "machines")'),
     "watches": (Watch, "generic.owns(...)"),
     "predicates": (Callable, "generation_changed"),
-    "escalations": (Escalation, "Escalation(after=3600, then=Then.GIVE_UP)"),
     "type": (str, '"aws"'),
 }
 """The class of the entries of each list that an author declares or passes, with an example."""
@@ -77,9 +77,9 @@ def _problems(actuator: Any) -> _Problems:
     if not isinstance(actuator, Actuator):
         hint = "; add an instance of it" if isinstance(actuator, type) else ""
         yield f"expected an Actuator, got {actuator!r}{hint}", actuator
-    for one in (actuator, innermost(actuator)):
-        cls = type(one)
-        for name, problem in (*_methods(one), *_misspelt(cls), *_attributes(one)):
+    for item in (actuator, innermost(actuator)):
+        cls = type(item)
+        for name, problem in (*_methods(item), *_misspelt(cls), *_attributes(item)):
             found = vars(cls).get(name, cls)
             yield f"{cls.__name__}.{name} {problem}", found
     try:
@@ -93,23 +93,40 @@ def _problems(actuator: Any) -> _Problems:
     except ValueError as error:
         yield str(error), None
     for group in actuator.seed_objects:
-        if group.namespaced and not kind.KIND.namespaced:
+        if group.resource.namespaced and not kind.KIND.namespaced:
             yield OUT_OF_SCOPE.format(kind.KIND.name, group.resource), None
     if kind.__module__.partition(".")[0] not in _FRAMEWORK:
         yield from _of_fields(kind)
-    if actuator.provider_config is not None:
-        yield from _of_config(actuator.provider_config, kind)
+    yield from _of_config(innermost(actuator), config_class(actuator), kind)
 
 
-def _of_config(config: Any, kind: type[Object]) -> _Problems:
+def _of_config(actuator: Actuator[Any], config: Any, kind: type[Object]) -> _Problems:
+    declared = f"Actuator[{kind.__name__}, {getattr(config, '__name__', config)}]"
+    for name in _METHODS:
+        annotated = _configuration(getattr(type(actuator), name))
+        if annotated not in (config, None, Any):
+            told = f"has a Context[{annotated.__name__}], but the class is derived from {declared}"
+            yield f"{type(actuator).__name__}.{name} {told}; use one configuration in both", None
+    if config is None or config == Raw:
+        return
     if not (isinstance(config, type) and issubclass(config, ProviderConfig)):
-        yield f"provider_config: expected a subclass of ProviderConfig, got {config!r}", None
+        yield f"{declared}: expected a subclass of ProviderConfig, got {config!r}", None
     yield from _of_fields(config)
     spec = get_type_hints(kind).get("spec")
     fields = attrs.fields_dict(spec) if spec and attrs.has(spec) else {}
     if not {"provider_config", "pools"} & fields.keys():
-        remedy = "remove provider_config, or derive the spec from DefaultSpec"
+        remedy = f"remove {config.__name__} from {declared}, or derive the spec from DefaultSpec"
         yield f"{kind.KIND.name} has no spec.providerConfig; {remedy}", None
+
+
+def _configuration(method: Any) -> Any:
+    """Return the configuration that a method's Context is annotated with, None if that is open."""
+    try:
+        hints = get_type_hints(method).values()
+    except Exception:  # a name that exists only for type checkers
+        return None
+    given = [get_args(hint)[0] for hint in hints if get_origin(hint) is Context]
+    return next((item for item in given if isinstance(item, type)), None)
 
 
 def _of_fields(cls: type) -> _Problems:
@@ -141,18 +158,25 @@ def _attributes(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
     for name in ("permissions", "seed_objects", "watches"):
         for problem in _wrong_entries(name, getattr(actuator, name)):
             yield name, problem
+    if actuator.leaves_nothing and _declares_resources(actuator):
+        yield "external_resources", "contradicts leaves_nothing; remove one of them"
     finalizer: Any = actuator.finalizer
     if not isinstance(finalizer, str):
         yield "finalizer", f"is {finalizer!r}; set a text, such as 'example.org/cleanup'"
+
+
+def _declares_resources(actuator: Actuator[Any]) -> bool:
+    author = type(innermost(actuator))
+    return author.external_resources is not Actuator.external_resources
 
 
 def _wrong_entries(name: str, declared: Any) -> Iterator[str]:
     """Yield each entry of another class, or a value that is no list."""
     cls, example = _LISTS[name]
     is_list = isinstance(declared, Collection) and not isinstance(declared, str)
-    wrong = [one for one in declared if not isinstance(one, cls)] if is_list else [declared]
-    for one in wrong:
-        yield f"has {one!r}; expected a list of {cls.__name__}, such as [{example}]"
+    wrong = [item for item in declared if not isinstance(item, cls)] if is_list else [declared]
+    for item in wrong:
+        yield f"has {item!r}; expected a list of {cls.__name__}, such as [{example}]"
 
 
 def _misspelt(cls: type) -> Iterator[tuple[str, str]]:

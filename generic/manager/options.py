@@ -170,11 +170,11 @@ def matching(flag: str, given: Iterable[str], known: Iterable[str]) -> set[str]:
     """
     names = sorted(known)
     found: set[str] = set()
-    for one in given:
-        covered = {one} if one in names else {name for name in names if _covers(one, name)}
+    for item in given:
+        covered = {item} if item in names else {name for name in names if _covers(item, name)}
         if not covered:
             there = ", ".join(names) or "none"
-            raise ConfigurationError(f"{flag}: unknown controller {one!r}; set one of: {there}")
+            raise ConfigurationError(f"{flag}: unknown controller {item!r}; set one of: {there}")
         found |= covered
     return found
 

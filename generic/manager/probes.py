@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from actuator.meta import ClusterNeed
 from generic.controller.controller import Controller
-from generic.controller.health import Check
 from generic.controller.watch import MACHINES
 from generic.kube.clusters import CLUSTERS
 from generic.kube.informer import Informer
@@ -16,6 +15,7 @@ from generic.kube.problems import ABSENT
 from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe
+from generic.serving.health import Check
 
 if TYPE_CHECKING:
     from generic.manager.webhooks import WebhookService
@@ -71,23 +71,31 @@ class Probes(Struct):
 
     def remarks(self) -> list[str]:
         """Return the kinds without a CRD that `--controllers` does not require."""
-        absent = [one.name for one in self.informers if one.absent and not self._demanded_by(one)]
+        absent = [
+            informer.name
+            for informer in self.informers
+            if informer.absent and not self._demanded_by(informer)
+        ]
         if self.registry.options.self_hosted_shoot_cluster:  # few of these have the machine API
             absent = [name for name in absent if not name.endswith(MACHINES.resource.group)]
         return [f"{name}: {ABSENT}" for name in absent]
 
     def _missing_kinds(self) -> str | None:
         missing = [
-            f"{one.name}: {ABSENT}, but --controllers includes {', '.join(demanded)}"
-            for one in self.informers
-            if one.absent and (demanded := self._demanded_by(one))
+            f"{informer.name}: {ABSENT}, but --controllers includes {', '.join(demanded)}"
+            for informer in self.informers
+            if informer.absent and (demanded := self._demanded_by(informer))
         ]
         remedy = "install the CRD, or remove the controller from --controllers"
         return "; ".join([*missing, remedy]) if missing else None
 
     def _demanded_by(self, informer: Informer) -> list[str]:
         """Return the controllers in `--controllers` that cannot work without the kind."""
-        names = [one.name for one, _ in self.controllers if one.watches == informer.name]
+        names = [
+            controller.name
+            for controller, _ in self.controllers
+            if controller.watches == informer.name
+        ]
         if informer.name == str(CLUSTERS):
             kinds = self.registry.kinds
             names += [name for name, kind in kinds if kind.cluster is ClusterNeed.REQUIRED]

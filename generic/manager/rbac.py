@@ -9,8 +9,6 @@ of the format: Kubernetes documentation, "Using RBAC Authorization".
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-import attrs
-
 from actuator.interface import Client, Permission, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind, Raw
 from actuator.ownership import owner_permission
@@ -49,7 +47,8 @@ def role_binding(role: Raw, user: str, namespace: str = "") -> Raw:
     subject = {"kind": "ServiceAccount", "name": user, "namespace": namespace}
     if not namespace:
         subject = {"kind": "User", "name": user, "apiGroup": _GROUP}
-    kind, meta = role["kind"], role["metadata"]
+    kind = role["kind"]
+    meta = role["metadata"]
     head = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": meta}
     reference = {"apiGroup": _GROUP, "kind": kind, "name": meta["name"]}
     return {**head, "roleRef": reference, "subjects": [subject]}
@@ -58,16 +57,18 @@ def role_binding(role: Raw, user: str, namespace: str = "") -> Raw:
 def grant(client: Client, manager: Manager, name: str) -> None:
     """Apply the roles `name` for `manager`, bound to the user `name`. Raises ApiError."""
     for manifest in manifests(manager, name, user=name):
-        plural, namespaced = f"{manifest['kind'].lower()}s", "namespace" in manifest["metadata"]
+        plural = f"{manifest['kind'].lower()}s"
+        namespaced = "namespace" in manifest["metadata"]
         client.apply(Resource(manifest["apiVersion"], plural, namespaced), manifest)
 
 
 def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
     yield EVENTS.permission("create", "patch")
     if manager.options.leader_election:
-        where, name = manager.options.leader_election_namespace, manager.options.leader_election_id
+        where = manager.options.leader_election_namespace
+        name = manager.options.leader_election_id
         yield LEASES.permission("create", namespace=where)
-        yield attrs.evolve(LEASES.permission("get", "patch", namespace=where), names=[name])
+        yield LEASES.permission("get", "patch", namespace=where, names=[name])
     for registration in manager.registrations:
         yield from _of_kind(registration.kind)
         yield from _of(registration, watch_all=watch_all)
@@ -85,7 +86,7 @@ def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
 def _of_kind(kind: Kind) -> Iterator[Permission]:
     resource = resource_of(kind)
     yield resource.permission("get", "list", "watch", "patch")
-    yield _status(resource)
+    yield resource.permission("patch", subresource="status")
     if kind.cluster is not ClusterNeed.NEVER:
         yield CLUSTERS.permission("get", "list", "watch")
     if kind.cluster is ClusterNeed.IN_SHOOT_NAMESPACE:
@@ -93,26 +94,26 @@ def _of_kind(kind: Kind) -> Iterator[Permission]:
 
 
 def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
-    yield from (ORPHANS.permission("get", "create", "patch"), _status(ORPHANS))
+    yield ORPHANS.permission("get", "create", "patch")
+    yield ORPHANS.permission("patch", subresource="status")
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.resource.permission("list", "watch")
         if watch.mapper in (by_controller_owner, by_owner):  # so its objects own children
             yield owner_permission(registration.kind)
-    yield from (one.resource.permission(*_STRIP) for one in registration.actuator.seed_objects)
+    yield from (
+        seed_object.resource.permission(*_STRIP)
+        for seed_object in registration.actuator.seed_objects
+    )
     yield from registration.actuator.permissions
-
-
-def _status(resource: Resource) -> Permission:
-    return attrs.evolve(resource, plural=f"{resource.plural}/status").permission("patch")
 
 
 def _rules(permissions: Iterable[Permission]) -> list[Raw]:
     """Return one rule per API group, set of verbs and names, in a stable order."""
     verbs: defaultdict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for permission in permissions:
-        group = permission.api_version.rpartition("/")[0]
-        verbs[group, permission.resource, tuple(permission.names)].update(permission.verbs)
+        of = permission.resource
+        verbs[of.group, of.plural, tuple(permission.names)].update(permission.verbs)
     rules: defaultdict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
     for (group, resource, names), allowed in sorted(verbs.items()):
         rules[group, tuple(sorted(allowed)), names].append(resource)

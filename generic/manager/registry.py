@@ -13,13 +13,21 @@ import attrs
 from msgspec import Struct
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, Permission, kind_of, resource_of
-from actuator.meta import Kind, Object
+from actuator.interface import (
+    Actuator,
+    Client,
+    Permission,
+    ProviderConfig,
+    config_class,
+    kind_of,
+    resource_of,
+)
+from actuator.meta import Kind, Object, Raw
 from generic.controller.predicates import Predicate, all_of, selection
 from generic.controller.watch import Watch, watches_for
 from generic.manager.mistakes import check_actuator, check_arguments, check_fields
 from generic.manager.options import Options
-from generic.reconciler.deletion.escalation import Escalation
+from generic.reconciler.failure import GiveUpAfter, Limits, checked
 
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
@@ -33,7 +41,13 @@ Run = Callable[[Client, threading.Event], None]
 def served(registrations: Iterable["Registration"]) -> str:
     """Return the kinds and types of these registrations: "ControlPlane/aws Worker/aws"."""
     return " ".join(
-        sorted({f"{one.kind.name}/{type}" for one in registrations for type in one.types or ("",)})
+        sorted(
+            {
+                f"{registration.kind.name}/{type}"
+                for registration in registrations
+                for type in registration.types or ("",)
+            }
+        )
     )
 
 
@@ -47,7 +61,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     workers: int
     predicates: tuple[Predicate, ...]
     watches: tuple[Watch, ...]
-    escalations: tuple[Escalation, ...] = ()
+    give_up_after: Limits = attrs.field(factory=dict)
     namespaces: tuple[str, ...] = ()
     scope: Predicate | None = None
     """Limits the selection further, in tests and drills that share a cluster."""
@@ -56,6 +70,12 @@ class Registration(Struct, frozen=True, kw_only=True):
     def kind(self) -> Kind:
         """The actuator's kind, with the actuator's own finalizer if it has one."""
         return kind_of(self.actuator)
+
+    @property
+    def config(self) -> type[ProviderConfig] | None:
+        """The class of the configurations, None if there is none."""
+        found = config_class(self.actuator)
+        return None if found == Raw else found
 
     def selection(self, classes: Sequence[str] | None) -> Predicate:
         """Return the predicate for the objects that the actuator serves.
@@ -118,7 +138,7 @@ class Registry:
         workers: int | None = None,
         predicates: Sequence[Predicate] = (),
         watches: Sequence[Watch] = (),
-        escalations: Sequence[Escalation] = (),
+        give_up_after: GiveUpAfter | None = None,
         guards_secret: bool | None = None,
     ) -> None:
         """Add an actuator for the objects of its kind, these types and these namespaces.
@@ -129,12 +149,12 @@ class Registry:
 
         `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
-        without limit, unless `escalations` limit it. With `guards_secret`, the Secret of
-        spec.secretRef is kept until the last object that needs it is cleaned up; set it to False,
-        not None, if a former version of the extension did so: then its guards are removed.
-        Raises TypeError, with file and line, for a mistake in the actuator's class, its kind or its
-        provider_config (module `mistakes`); ValueError if a Gardener
-        kind has no type, a name is taken, another actuator serves the same objects, or the
+        without limit, unless `give_up_after` has seconds for its error code, or for None: any other
+        error. With `guards_secret`, the Secret of spec.secretRef is kept until the last object that
+        needs it is cleaned up; set it to False, not None, if a former version of the extension did
+        so: then its guards are removed. Raises TypeError, with file and line, for a mistake in the
+        actuator's class, its kind or its configuration (module `mistakes`); ValueError if a
+        Gardener kind has no type, a name is taken, another actuator serves the same objects, or the
         kind has no namespaces to select or no spec.secretRef to guard.
         """
         from generic.reconciler.behaviours import with_behaviour  # with the first actuator
@@ -143,7 +163,7 @@ class Registry:
         if not self.registrations:
             self._prepare()
         who = f"add({actuator.__class__.__name__}())"
-        lists = {"predicates": predicates, "watches": watches, "escalations": escalations}
+        lists = {"predicates": predicates, "watches": watches}
         check_arguments(who, {"type": types, **lists}, workers)
         cls = check_actuator(who, actuator)
         if cls.KIND.has_operation_annotation and not all(types or [""]):
@@ -162,7 +182,7 @@ class Registry:
             watches=watches_for(
                 cls.KIND, [*actuator.watches, *watches], ignore_operation_annotation=mode
             ),
-            escalations=tuple(escalations),
+            give_up_after=checked(give_up_after or {}),
             namespaces=tuple(namespaces),
         )
         self.registrations.append(registration)
@@ -195,30 +215,31 @@ class Registry:
             raise ConfigurationError("\n".join(problems))
         self.shoot_origin = shoot_origin or self.shoot_origin
         for webhook in webhooks:
-            if any(one.name == webhook.name for one in self.webhooks):
+            if any(item.name == webhook.name for item in self.webhooks):
                 raise ValueError(f"webhook {webhook.name!r} already exists; set another name=…")
             self.webhooks.append(webhook)
 
     def add_admission(self, *admissions: "ConfigAdmission") -> None:
-        """Add the webhooks for configurations in Shoots; `actuator chart` installs the policies.
+        """Add the webhooks for objects of the garden; `actuator chart` installs the policies.
 
         For a manager that runs against the garden. Raises ValueError if a name is taken.
         """
-        for one in admissions:
-            check_fields(f"add_admission({one.name})", one.config)
+        for admission in admissions:
+            if admission.config:
+                check_fields(f"add_admission({admission.name})", admission.config)
         self.admissions += admissions
-        self.add_webhooks(*(hook for one in admissions for hook in one.webhooks()))
+        self.add_webhooks(*(hook for admission in admissions for hook in admission.webhooks()))
 
     def enabled(self) -> "Registry":
         """Return the enabled registrations. Raises ConfigurationError for unknown names."""
-        served = self.options.enabled_webhooks(one.name for one in self.webhooks)
+        served = self.options.enabled_webhooks(webhook.name for webhook in self.webhooks)
         names = self.options.enabled(self._names())
         return Registry(
             self.options,
-            [one for one in self.registrations if one.name in names],
-            [one for one in self.health_checks if one.name in names],
-            [one for one in self.runnables if one.name in names],
-            [one for one in self.webhooks if one.name in served],
+            [registration for registration in self.registrations if registration.name in names],
+            [health_check for health_check in self.health_checks if health_check.name in names],
+            [runnable for runnable in self.runnables if runnable.name in names],
+            [webhook for webhook in self.webhooks if webhook.name in served],
             self.admissions,
             self.shoot_origin,
         )
@@ -226,16 +247,18 @@ class Registry:
     @property
     def kinds(self) -> list[tuple[str, Kind]]:
         """The names of the controllers with their kinds."""
-        kinds = [(one.name, one.kind) for one in self.registrations]
-        return kinds + [(one.name, one.checks.cls.KIND) for one in self.health_checks]
+        kinds = [(registration.name, registration.kind) for registration in self.registrations]
+        return kinds + [
+            (health_check.name, health_check.checks.cls.KIND) for health_check in self.health_checks
+        ]
 
     def _prepare(self) -> None:
         """Do what the first actuator needs, before it is added."""
 
     def _names(self) -> Iterator[str]:
-        yield from (one.name for one in self.registrations)
-        yield from (one.name for one in self.health_checks)
-        yield from (one.name for one in self.runnables)
+        yield from (registration.name for registration in self.registrations)
+        yield from (health_check.name for health_check in self.health_checks)
+        yield from (runnable.name for runnable in self.runnables)
 
     def _name(self, given: str, default: str, types: tuple[str, ...]) -> str:
         """Return the given name, or one of the kind, or of kind and type. Raises ValueError."""

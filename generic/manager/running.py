@@ -11,9 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from actuator.interface import Clock
-from generic.controller.health import HealthServer
-from generic.controller.httpserver import Address, parse_address
-from generic.controller.metrics import Metrics
 from generic.kube.client import HttpClient
 from generic.kube.clock import trusted_now
 from generic.manager.leaderelection import LeaderElector
@@ -23,6 +20,9 @@ from generic.manager.registry import Registry, Runnable, served
 from generic.manager.runnables import Runner
 from generic.manager.wiring import Shared, Wiring
 from generic.reconciler.orphans.probe import OrphanProbe
+from generic.serving.health import HealthServer
+from generic.serving.httpserver import Address, parse_address
+from generic.serving.metrics import Metrics
 
 if TYPE_CHECKING:
     from generic.manager.webhooks import WebhookService
@@ -34,7 +34,7 @@ _LOOK_SECONDS = 0.05
 DRAIN_SECONDS = 5.0
 """Seconds after SIGTERM in which webhooks still accept connections: until then, API servers may not
 know that the pod leaves its Service (Kubernetes documentation, "Pod Lifecycle")."""
-LEASE_PATIENCE = 4.0
+LEASE_WAIT_SECONDS = 4.0
 """Timeout of a request for the lease: leaves time for a second attempt before the deadline."""
 
 
@@ -45,7 +45,9 @@ class Running:
         """Connect all parts, and start none of them."""
         self.lost = False
         """Whether the lease is lost: another process may lead."""
-        connection, clock, metrics = shared.connection, shared.clock, shared.metrics
+        connection = shared.connection
+        clock = shared.clock
+        metrics = shared.metrics
         self._options = registry.options
         self._serves = served(registry.registrations)
         self._metrics = metrics
@@ -55,7 +57,7 @@ class Running:
         self._elector = self._make_elector(connection, clock) if elects else None
         client = shared.intercept(connection.gated(self._gate))
         self.wiring = wiring = Wiring(shared, registry, client, self._gate)
-        metrics.show_streams(wiring.informers, wiring.unserved)
+        metrics.show_streams(wiring.informers, wiring.routes.unserved)
         runnables = [*registry.runnables, *_guards(registry, connection.gated(self._gate))]
         self._runner = Runner(runnables, client, shared.stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
@@ -106,7 +108,7 @@ class Running:
 
     def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
         return LeaderElector(
-            connection.within(LEASE_PATIENCE),
+            connection.within(LEASE_WAIT_SECONDS),
             self._options.leader_election_namespace,
             self._options.leader_election_id,
             on_started=self._start_workers,
@@ -121,11 +123,11 @@ class Running:
         self._runner.start()
         waiting = list(self.wiring.controllers)
         while waiting and not self._stop.is_set():
-            synced = [one for one in waiting if self.wiring.is_synced(one[0])]
+            synced = [item for item in waiting if self.wiring.is_synced(item[0])]
             for controller, workers in synced:
                 controller.start(workers)
-                self.wiring.begin(controller)
-            waiting = [one for one in waiting if one not in synced]
+                self.wiring.routes.begin(controller)
+            waiting = [item for item in waiting if item not in synced]
             if waiting:
                 self._stop.wait(_LOOK_SECONDS)
 
@@ -134,7 +136,7 @@ class Running:
         while not self._stop.wait(_SWEEP_SECONDS):
             try:
                 trusted_now(self._clock)  # a sample of the clocks, for all who decide by them
-                self.wiring.tick()
+                self.wiring.routes.tick()
             except Exception:
                 logger.exception("sweep failed")
 
@@ -180,7 +182,8 @@ def check_ports(options: Options, *, webhooks: bool) -> None:
     """Raise ConfigurationError, with the flag, if a port of the manager is in use."""
     addresses = _addresses(options)
     if webhooks:
-        host, port = options.webhook_config_server_host, options.webhook_config_server_port
+        host = options.webhook_config_server_host
+        port = options.webhook_config_server_port
         addresses[Address(host, port)] = "--webhook-config-server-port"
     for address, flag in addresses.items():
         server = HealthServer(address)
@@ -218,6 +221,6 @@ def _serve(options: Options, metrics: Metrics, probes: Probes) -> list[HealthSer
         servers[address].start()
     if servers:
         named = {"metrics": at, "health": probes_at}
-        fields = {name: str(servers[one].address) for name, one in named.items() if one}
+        fields = {name: str(servers[item].address) for name, item in named.items() if item}
         logger.info("serving", extra={"fields": fields})
     return list(servers.values())

@@ -16,18 +16,16 @@ import attrs
 from actuator.errors import AlreadyExists, ConfigurationError, Invalid, RequeueAfter
 from actuator.interface import SECRETS, Client, Clock, Permission, Resource
 from actuator.meta import Raw
-from generic.controller.httpserver import parse_address
-from generic.controller.metrics import Metrics
+from generic.kube.access import service_account
 from generic.kube.certificates import KeyPair
 from generic.kube.client import connect
 from generic.kube.clock import eventual_now
 from generic.kube.clusters import NAMESPACES
-from generic.kube.kubeconfig import service_account
 from generic.kube.patches import add, test_version
 from generic.kube.timers import Timers
 from generic.library import lookup
 from generic.library.manifests import manifest
-from generic.library.webhooks import Target, shoot
+from generic.library.webhooks import WebhookTarget, shoot
 from generic.library.webhooks.certificates import (
     DEFAULTS,
     Certificates,
@@ -49,6 +47,8 @@ from generic.library.webhooks.publishing import publish
 from generic.library.webhooks.server import WebhookServer, server_context
 from generic.manager.options import Options
 from generic.manager.registry import Registry
+from generic.serving.httpserver import parse_address
+from generic.serving.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
@@ -78,18 +78,22 @@ def secret_name(options: Options) -> str:
 
 def permissions(registry: Registry) -> list[Permission]:
     """Return the permissions of a service for the webhooks of a registry."""
-    options, webhooks = registry.options, registry.webhooks
+    options = registry.options
+    webhooks = registry.webhooks
     needed: list[Permission] = []
     if not webhooks or not options.serves_webhooks:
         return needed
     endpoint = endpoint_of(options)
-    needed += (permission for one in webhooks for permission in one.permissions)
+    needed += (permission for webhook in webhooks for permission in webhook.permissions)
     if options.webhook_config_namespace and options.webhook_config_cert_dir is None:
         secrets = SECRETS.permission("get", "patch", namespace=endpoint.namespace)
         needed.append(attrs.evolve(secrets, names=[secret_name(options)]))
         needed.append(SECRETS.permission("create", namespace=endpoint.namespace))
     for mutating, resource in ((True, MUTATING), (False, VALIDATING)):
-        if any(one.target is Target.CLUSTER and one.mutating is mutating for one in webhooks):
+        if any(
+            webhook.target is WebhookTarget.CLUSTER and webhook.mutating is mutating
+            for webhook in webhooks
+        ):
             needed.append(resource.permission("create"))
         # Also of the other kind: a former extension may have left webhooks there.
         needed.append(attrs.evolve(resource.permission("get", "patch"), names=[endpoint.service]))
@@ -112,7 +116,8 @@ class WebhookService:
         lifetimes: Lifetimes = DEFAULTS,
     ) -> None:
         """Raise ConfigurationError if the address is invalid."""
-        options, webhooks = registry.options, registry.webhooks
+        options = registry.options
+        webhooks = registry.webhooks
         address = parse_address(
             f"{options.webhook_config_server_host}:{options.webhook_config_server_port}"
         )
@@ -126,7 +131,7 @@ class WebhookService:
         self._lifetimes = lifetimes
         self._shoot_origin = registry.shoot_origin
         self._timers = Timers("webhook-timeouts", clock)
-        self._metrics = metrics.webhooks(one.name for one in webhooks)
+        self._metrics = metrics.webhooks(webhook.name for webhook in webhooks)
         self.server = WebhookServer(webhooks, address, client, self._timers, self._metrics)
         self._current: Certificates | None = None
         self._served: KeyPair | None = None
@@ -157,7 +162,8 @@ class WebhookService:
         while not stop.is_set():
             try:
                 self._pass()
-                self._error, self._passed_at = "", self._clock.monotonic()
+                self._error = ""
+                self._passed_at = self._clock.monotonic()
             except Exception as error:  # the next pass may succeed; what is served stays served
                 self._error = str(error) or type(error).__name__
                 logger.warning("webhook setup failed", extra={"fields": {"error": self._error}})
@@ -196,7 +202,8 @@ class WebhookService:
             if self._current is not None:
                 self._serve(self._current.serving)
                 self._publish(self._current.bundle)
-            now, is_trusted = self._clock.now(), eventual_now(self._clock) is not None
+            now = self._clock.now()
+            is_trusted = eventual_now(self._clock) is not None
             since = now - timedelta(seconds=self._clock.monotonic() - self._published_at)
             step = plan(self._current, since, hosts, now, self._lifetimes, is_trusted=is_trusted)
             if step is Step.NOTHING:
@@ -229,7 +236,8 @@ class WebhookService:
 
     def _write(self, old: Raw | None, new: Certificates) -> Raw:
         """Write the Secret, unless another replica was faster; return it as it is then."""
-        name, namespace = secret_name(self._options), self._endpoint.namespace
+        name = secret_name(self._options)
+        namespace = self._endpoint.namespace
         try:
             if old is None:
                 created = manifest("v1", "Secret", name, namespace, data=new.data())
@@ -249,7 +257,8 @@ class WebhookService:
         if pair == self._served:
             return
         self.server.tls = server_context(pair)
-        self._served, self._expires = pair, expiry(pair)
+        self._expires = expiry(pair)
+        self._served = pair
         self._metrics.certificate(self._expires)
         if not self.server.listening:
             self.server.start()
@@ -257,9 +266,12 @@ class WebhookService:
 
     def _publish(self, authorities: bytes) -> None:
         """Write the configurations, also if others changed them since."""
-        webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
+        webhooks = [
+            webhook for webhook in self._webhooks if webhook.target is WebhookTarget.CLUSTER
+        ]
         rendered = dict(configurations(webhooks, self._endpoint, authorities))
-        owners, conflicts = self._owners(), {}
+        owners = self._owners()
+        conflicts = {}
         for resource in (MUTATING, VALIDATING):
             empty = {"metadata": {"name": self._endpoint.service}, "webhooks": []}
             wanted = rendered.get(resource, empty)
@@ -268,7 +280,8 @@ class WebhookService:
                 conflicts[resource] = text
         self._show(conflicts)
         if self._published != authorities:  # from now on, actuators deploy them to shoots
-            self._published, self._published_at = authorities, self._clock.monotonic()
+            self._published = authorities
+            self._published_at = self._clock.monotonic()
             self._is_late = bool(self._shoot_origin) and self._has_shoots
         if self._is_late:
             manifests = shoot.manifests(self._webhooks, self._endpoint, authorities)
@@ -284,7 +297,7 @@ class WebhookService:
 
     @property
     def _has_shoots(self) -> bool:
-        return any(one.target is Target.SHOOT for one in self._webhooks)
+        return any(webhook.target is WebhookTarget.SHOOT for webhook in self._webhooks)
 
     def _owners(self) -> Raw:
         """Return the metadata with which a configuration is deleted with the namespace."""
