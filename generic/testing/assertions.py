@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from actuator.errors import ConfigurationError
-from generic.testing.drill.all import default_scenario, refusal
 from generic.testing.drill.course import run
-from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.scenarios import default_scenario, refusal, scenario_of
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
 __all__ = ["assert_rehearsal"]
@@ -29,17 +29,21 @@ def assert_rehearsal(
     """
     combined = CombinedRehearsal([rehearsal()])
     scenario = scenario or default_scenario(combined.scenarios)
-    if problem := refusal(combined, scenario):
+    if problem := refusal(combined, scenario_of(scenario)):
         raise ConfigurationError(problem)
     folder = output or Path(tempfile.mkdtemp(prefix="drill-"))
-    settings = Settings(shoots=shoots, scenario=scenario, patience=120.0)
+    settings = DrillSettings(shoots=shoots, scenario=scenario, patience=120.0)
     before = logging.root.manager.disable
     logging.disable()  # most errors are expected; the report has them all
     try:
         _, findings = run(settings, combined, Watcher(), folder)
     finally:
         logging.disable(before)
-    broken = [f"  {one.rule}: {one.title}: {one.why()}" for one in findings if not one.holds]
+    broken = [
+        f"  {finding.rule}: {finding.title}: {finding.why()}"
+        for finding in findings
+        if not finding.holds
+    ]
     if broken:
         count = f"{len(broken)} of {len(findings)} invariants violated"
         head = f"{combined.title}, scenario {scenario}: {count}"

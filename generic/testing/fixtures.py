@@ -21,24 +21,26 @@ from actuator.codec import decode
 from actuator.errors import NotFound
 from actuator.interface import Actuator, Client, Resource, object_class, resource_of
 from actuator.meta import Object, Raw
-from actuator.v1alpha1 import KINDS, Cluster
-from generic.controller import logs
+from actuator.v1alpha1 import KINDS
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Event, Header
-from generic.library.managedresources import ManagedResource
 from generic.library.manifests import manifest, manifest_of
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.manager.orphans.ledger import read_orphans
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
-from generic.reconciler.orphans.ledger import read_orphans
+from generic.serving import logs
 from generic.testing import polling
-from generic.testing.envtest.access import Access
-from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
+from generic.testing.controllers import SEED_KINDS, seed_controllers
+from generic.testing.envtest.access import ClusterAccess
+from generic.testing.garden import SHOOT, Garden, GardenletFlows, SeedShoot, not_ready_because
 from generic.testing.garden.cleanup import ALL, Own
 from generic.testing.garden.flows import still_there
-from generic.testing.seed import install_crds
+from generic.testing.seed import OneShoot, install_crds
+from generic.testing.shootapi import ShootServers
+from generic.testing.shoots import Shoots
 
 __all__ = ["Seed", "ShootSettings", "ShootUnderTest"]
 pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
@@ -65,6 +67,10 @@ class ShootSettings:
     region: str = "region"
     credentials: dict[str, str] = attrs.field(factory=dict, repr=False)
     """The content of the Secret `cloudprovider`; the output of a failed test does not show it."""
+    cluster: Raw = attrs.field(factory=dict)
+    """Fields of the spec of the Cluster: cloudProfile, seed, shoot."""
+    with_shoot_api: bool = False
+    """Whether the shoot has an API server, which takes some seconds to start."""
 
 
 class ShootUnderTest:
@@ -75,13 +81,19 @@ class ShootUnderTest:
         name = secrets.token_hex(5)
         self.namespace = f"shoot--test--{name}"
         self.settings = settings
-        self.types: dict[type[Object], str] = {}
-        """The types that the managers of this test serve."""
+        self.types: dict[type[Object], set[str]] = {}
+        """The first type of each actuator that the managers of this test run."""
         self.managers: list[Manager] = []
-        self._seed, self._client, self._garden = seed, seed.client, Garden(seed.client)
+        self.api: Client
+        """The shoot's API server, as administrator, if the settings ask for one."""
+        self._seed = seed
+        self._client = seed.client
+        self._garden = Garden(seed.client)
         self._labels = {SHOOT: self.namespace}
         names = {"technical_id": self.namespace, "name": name, "project": "test"}
-        self._shoot = Shoot(**names, region=settings.region, labels=self._labels)
+        self._shoot = SeedShoot(
+            **names, region=settings.region, labels=self._labels, documents=settings.cluster
+        )
         self._garden.create_namespace(self._shoot)
         secret = manifest("v1", "Secret", "cloudprovider", self.namespace)
         self._garden.deploy(secret | {"stringData": settings.credentials})
@@ -89,15 +101,20 @@ class ShootUnderTest:
     def deploy(self, cls: type[K], name: str = "test", /, **spec: Any) -> K:
         """Create an object as gardenlet does, and return it.
 
-        `spec` has fields by their JSON names; type, region and secretRef are set by default.
+        `spec` has fields by their JSON names; type, region and secretRef are set by default. Raises
+        ValueError without a type if several actuators serve the kind.
         """
+        types = self.types.get(cls, {self.settings.type})
+        if len(types) > 1 and "type" not in spec:
+            served = ", ".join(sorted(types))
+            raise ValueError(f"deploy({cls.__name__}): actuators serve {served}; set type=…")
         usual = {
-            "type": self.types.get(cls, self.settings.type),
+            "type": next(iter(types)),
             "region": self.settings.region,
             "secretRef": {"name": "cloudprovider", "namespace": self.namespace},
         }
         given: Any = decode(cls, {"spec": usual | spec})
-        known = {field: one for field, one in usual.items() if field not in given.spec.extra}
+        known = {field: item for field, item in usual.items() if field not in given.spec.extra}
         wanted = manifest_of(cls, name, self.namespace, self._labels, spec=known | spec)
         return decode(cls, self._garden.deploy(wanted))
 
@@ -121,7 +138,8 @@ class ShootUnderTest:
 
     def request(self, obj: Object, operation: str = "reconcile", **spec: Any) -> None:
         """Merge these fields into the spec, and request reconcile, migrate or restore."""
-        name, namespace = obj.metadata.name, obj.metadata.namespace
+        name = obj.metadata.name
+        namespace = obj.metadata.namespace
         self._client.patch(resource_of(obj.KIND), name, namespace, {"spec": spec})
         self._garden.ask(obj.KIND, namespace, name, operation)
 
@@ -133,7 +151,7 @@ class ShootUnderTest:
         self._garden.sync(self._shoot, "Reconcile", spec={"hibernation": {"enabled": enabled}})
         written = int(self._client.get(CLUSTERS, self.namespace)["metadata"]["resourceVersion"])
         polling.eventually(
-            lambda: all(one.has_seen(self.namespace, written) for one in self.managers)
+            lambda: all(item.has_seen(self.namespace, written) for item in self.managers)
         )
 
     def delete(self, obj: Object) -> None:
@@ -151,13 +169,13 @@ class ShootUnderTest:
 
     def clear(self) -> None:
         """Remove the shoot and all its objects, also those with finalizers."""
-        inside = [one for one in self._seed.resources if one.namespaced]
-        outside = [one for one in self._seed.resources if not one.namespaced]
+        inside = [resource for resource in self._seed.resources if resource.namespaced]
+        outside = [resource for resource in self._seed.resources if not resource.namespaced]
         Own(of=inside, strips=ALL).act(self._client, self.namespace)
         Own(of=outside, strips=ALL, selector=f"{SHOOT}={self.namespace}").act(self._client, "")
         recorded = f"{SHOOT_LABEL}={self.namespace}"
         Own(of=[ORPHANS], strips=ALL, selector=recorded).act(self._client, "")
-        Flow(self._garden, self._shoot, ()).clear()
+        GardenletFlows(self._garden, self._shoot, ()).clear()
 
     def owns(self, event: Event[Header]) -> bool:
         """Whether the event is about an object of this shoot."""
@@ -175,9 +193,9 @@ def seed_crds() -> Sequence[type[Object] | Raw]:
 
 
 @pytest.fixture(scope="session")
-def _seed(environment: Access, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
+def _seed(environment: ClusterAccess, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
     """Returns the seed of `shoot` and `manager`, also if a project has another fixture `seed`."""
-    kinds = (*KINDS, Cluster, Orphan, ManagedResource, *seed_crds)
+    kinds = (*KINDS, *SEED_KINDS, *seed_crds)
     client = connect(environment.kubeconfig)
     return Seed(client, environment.kubeconfig, install_crds(client, kinds))
 
@@ -196,15 +214,21 @@ def shoot_settings() -> ShootSettings:
 
 @pytest.fixture
 def shoot(_seed: Seed, shoot_settings: ShootSettings) -> Iterator[ShootUnderTest]:
-    """A shoot for this test alone."""
+    """A shoot for this test alone, which the simulated controllers of a seed serve."""
     made = ShootUnderTest(_seed, shoot_settings)
-    yield made
-    made.clear()
+    with ShootServers() as servers:
+        shoots = servers if shoot_settings.with_shoot_api else Shoots()
+        with seed_controllers(OneShoot(_seed.client, made.namespace), shoots):
+            if shoot_settings.with_shoot_api:
+                servers.open(made.namespace)
+                made.api = servers.client(made.namespace)
+            yield made
+        made.clear()
 
 
 @pytest.fixture
 def manager(
-    request: pytest.FixtureRequest, environment: Access, _seed: Seed, shoot: ShootUnderTest
+    request: pytest.FixtureRequest, environment: ClusterAccess, _seed: Seed, shoot: ShootUnderTest
 ) -> Iterator[Callable[..., Manager]]:
     """Starts a manager under its generated Role, and stops it after the test.
 
@@ -222,9 +246,9 @@ def manager(
             extension(manager)
         if not manager.registrations:
             raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
-        for number, one in enumerate(manager.registrations):
-            manager.registrations[number] = replace(one, scope=shoot.owns)
-            shoot.types[one.cls] = next(iter(one.types), "")
+        for number, registration in enumerate(manager.registrations):
+            manager.registrations[number] = replace(registration, scope=shoot.owns)
+            shoot.types.setdefault(registration.cls, set()).add(next(iter(registration.types), ""))
         stack.callback(_end, manager, _seed.client, user)
         grant(_seed.client, manager, user)
         shoot.managers.append(manager)
@@ -253,7 +277,8 @@ def _end(manager: Manager, client: Client, user: str) -> None:
 @contextmanager
 def _readable(handler: logging.Handler) -> Iterator[None]:
     """Write each line with its fields, and once: a failed operation is retried."""
-    formatter, seen = logs.TextFormatter(tracebacks=True, colour=False), set[str]()
+    formatter = logs.TextFormatter(tracebacks=True, colour=False)
+    seen = set[str]()
 
     def is_new(record: logging.LogRecord) -> bool:
         count = len(seen)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from actuator.errors import Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from generic.library.lookup import find_all
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.references import GARBAGE_COLLECTABLE, PREFIX
 
 _KINDS = {"secret": SECRETS, "configmap": CONFIG_MAPS}
@@ -37,7 +37,8 @@ class GarbageCollector:
 
     def poll(self) -> None:
         """Delete objects that all rounds for some seconds found unused. Raises ApiError."""
-        selector, now = f"{GARBAGE_COLLECTABLE}=true", time.monotonic()
+        selector = f"{GARBAGE_COLLECTABLE}=true"
+        now = time.monotonic()
         found: dict[str, Place] = {}
         for resource in _KINDS.values():
             for obj in self._client.list(resource, label_selector=selector):

@@ -19,7 +19,8 @@ from actuator.codec import decode, encode
 from actuator.errors import AlreadyExists, ApiError, NotFound
 from actuator.interface import SECRETS, Client, Resource, resource_of
 from actuator.meta import ObjectMeta, OwnerReference, Raw
-from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.kube.finalizers import Stale, patch_adding, patch_removing, patch_tested
+from generic.kube.headers import as_dict
 from generic.library.machines import (
     DEPLOYMENT_NAME,
     MACHINE_CLASSES,
@@ -30,11 +31,14 @@ from generic.library.machines import (
     MC_FINALIZER,
     MCM_FINALIZER,
 )
+from generic.testing.polling import serve_each
 
 SELECTED = "node.machine.sapcloud.io/selected-for-update"
 """Label of a machine that the user selects for its in-place update."""
 
-_UPDATE, _CANDIDATE, _CHOSEN = "InPlaceUpdate", "CandidateForUpdate", "SelectedForUpdate"
+_UPDATE = "InPlaceUpdate"
+_CANDIDATE = "CandidateForUpdate"
+_CHOSEN = "SelectedForUpdate"
 _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
 
@@ -44,9 +48,10 @@ class MachineController:
     `client` needs an administrator's rights. Failed work is retried in the next round.
     """
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str, unread: set[str] | None = None) -> None:
         self._client = client
         self._namespace = namespace
+        self._unread = set[str]() if unread is None else unread
         self._known: dict[Resource, list[Raw]] = {}  # as listed in this round, until it is changed
 
     def poll(self) -> None:
@@ -54,12 +59,9 @@ class MachineController:
         self._known.clear()
         for owners_first in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES):
             self._list(owners_first)
-        for machine in self._list(MACHINES):
-            self._serve_machine(machine)
-        for one in self._list(MACHINE_SETS):
-            self._serve_set(one)
-        for deployment in self._list(MACHINE_DEPLOYMENTS):
-            self._serve_deployment(deployment)
+        serve_each(self._list(MACHINES), self._serve_machine, self._unread)
+        serve_each(self._list(MACHINE_SETS), self._serve_set, self._unread)
+        serve_each(self._list(MACHINE_DEPLOYMENTS), self._serve_deployment, self._unread)
         self._serve_classes()
 
     def _serve_machine(self, machine: Raw) -> None:
@@ -91,14 +93,15 @@ class MachineController:
     def _serve_deployment(self, deployment: Raw) -> None:
         sets = [s for s in self._list(MACHINE_SETS) if _deployment_of(s) == _name(deployment)]
         if _is_deleting(deployment):
-            for one in sets:
-                self._delete(MACHINE_SETS, one)
+            for set_ in sets:
+                self._delete(MACHINE_SETS, set_)
             if not sets:
                 self._release(MACHINE_DEPLOYMENTS, deployment, [MCM_FINALIZER])
             return
         self._hold(MACHINE_DEPLOYMENTS, deployment, MCM_FINALIZER)
         spec = deployment["spec"]
-        template, replicas = spec["template"], spec.get("replicas", 0)
+        template = spec["template"]
+        replicas = spec.get("replicas", 0)
         new = [s for s in sets if _class_of(s["spec"]["template"]) == _class_of(template)]
         old = [s for s in sets if s not in new]
         in_place = (spec.get("strategy") or {}).get("inPlaceUpdate")
@@ -110,18 +113,18 @@ class MachineController:
             self._update_in_place(new[0], old, replicas, in_place["orchestrationType"] == "Manual")
         else:
             self._scale(new[0], replicas)
-            for one in old if available >= replicas else ():
-                self._scale(one, 0)
+            for item in old if available >= replicas else ():
+                self._scale(item, 0)
         total = sum(map(_count, sets))
         self._report(deployment, replicas, available, total)
 
     def _update_in_place(self, new: Raw, old: list[Raw], replicas: int, manual: bool) -> None:
         """Advance the update of each old machine by one step; sets keep the machines they own."""
         room = replicas
-        for one in old:
-            mine = [m for m in self._list(MACHINES) if _same(m, one)]
+        for item in old:
+            mine = [m for m in self._list(MACHINES) if _same(m, item)]
             kept = [machine for machine in mine if not self._transferred(machine, new, manual)]
-            self._scale(one, min(len(kept), room))
+            self._scale(item, min(len(kept), room))
             room -= min(len(kept), room)
         self._scale(new, room)
 
@@ -158,14 +161,14 @@ class MachineController:
         """Keep our finalizers on classes and Secrets while a machine or a class needs them."""
         used = {_class_of(m) for m in self._list(MACHINES)}
         needed: set[tuple[str, str]] = set()
-        for one in self._list(MACHINE_CLASSES):
-            if not _is_deleting(one):
-                self._hold(MACHINE_CLASSES, one, MCM_FINALIZER)
-            elif _name(one) not in used:
-                self._release(MACHINE_CLASSES, one, [MCM_FINALIZER, MC_FINALIZER])
+        for item in self._list(MACHINE_CLASSES):
+            if not _is_deleting(item):
+                self._hold(MACHINE_CLASSES, item, MCM_FINALIZER)
+            elif _name(item) not in used:
+                self._release(MACHINE_CLASSES, item, [MCM_FINALIZER, MC_FINALIZER])
                 continue
-            references = [one.get("secretRef"), one.get("credentialsSecretRef")]
-            needed |= {(ref["namespace"], ref["name"]) for ref in references if ref}
+            references = [as_dict(item.get(key)) for key in ("secretRef", "credentialsSecretRef")]
+            needed |= {(ref.get("namespace", ""), ref.get("name", "")) for ref in references}
         for secret in self._list(SECRETS):
             if (self._namespace, _name(secret)) not in needed:
                 self._release(SECRETS, secret, [MCM_FINALIZER, MC_FINALIZER])
@@ -176,7 +179,8 @@ class MachineController:
         template = deployment["spec"]["template"]
         digest = hashlib.sha256(_class_of(template).encode()).hexdigest()[:5]
         spec = {"replicas": replicas, "template": template}
-        name, labels = f"{_name(deployment)}-{digest}", template["metadata"]["labels"]
+        name = f"{_name(deployment)}-{digest}"
+        labels = template["metadata"]["labels"]
         manifest = {"metadata": {"labels": labels}, "spec": spec}
         self._create(MACHINE_SETS, name, manifest, [MCM_FINALIZER], deployment)
 
@@ -216,12 +220,12 @@ class MachineController:
     def _hold(self, resource: Resource, obj: Raw, finalizer: str) -> None:
         meta = decode(ObjectMeta, obj["metadata"])
         if finalizer not in meta.finalizers:
-            self._patch(resource, obj, put_on(finalizer, meta.uid, meta.finalizers))
+            self._patch(resource, obj, patch_adding(finalizer, meta.uid, meta.finalizers))
 
     def _release(self, resource: Resource, obj: Raw, finalizers: Collection[str]) -> None:
         meta = decode(ObjectMeta, obj["metadata"])
         if not set(finalizers).isdisjoint(meta.finalizers):
-            self._patch(resource, obj, take_off(finalizers, meta.uid, meta.finalizers))
+            self._patch(resource, obj, patch_removing(finalizers, meta.uid, meta.finalizers))
 
     def _patch(self, resource: Resource, obj: Raw, patch: list[Raw]) -> None:
         with suppress(NotFound, Stale):
@@ -243,18 +247,19 @@ class MachineControllers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._unread = set[str]()
         self._left: set[str] = set()  # polled once more: to release the last Secrets
 
     def poll(self) -> None:
         """Do one round of work in each namespace. Raises ApiError."""
         kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]
-        found = {obj["metadata"]["namespace"] for one in kinds for obj in self._client.list(one)}
+        found = {obj["metadata"]["namespace"] for kind in kinds for obj in self._client.list(kind)}
         left = {namespace for namespace in found | self._left if not self._served(namespace)}
         self._left = found | left
 
     def _served(self, namespace: str) -> bool:
         try:
-            MachineController(self._client, namespace).poll()
+            MachineController(self._client, namespace, self._unread).poll()
         except (ApiError, Stale):
             return False
         return True
@@ -273,7 +278,8 @@ def _deployment_of(obj: Raw) -> str:
 
 
 def _class_of(template: Raw) -> str:
-    return str(template["spec"]["class"]["name"])
+    """Return the name of the class, or "": the simulated kinds have no required fields."""
+    return str(as_dict(as_dict(template.get("spec")).get("class")).get("name", ""))
 
 
 def _same(machine: Raw, one: Raw) -> bool:
@@ -286,8 +292,10 @@ def _same(machine: Raw, one: Raw) -> bool:
 
 
 def _owned_by(owner: Raw) -> list[Raw]:
-    meta, kind = owner["metadata"], owner["kind"]
-    api, uid = MACHINES.api_version, meta["uid"]
+    meta = owner["metadata"]
+    kind = owner["kind"]
+    api = MACHINES.api_version
+    uid = meta["uid"]
     return [encode(OwnerReference(api_version=api, kind=kind, name=meta["name"], uid=uid))]
 
 

@@ -1,40 +1,47 @@
 """Polling, waiting and parallel work, for drills and simulated controllers.
 
-For drills and tests only; controllers use informers. Whoever polls rests at least four times as
-long as a look took: on a busy machine, frequent looks would slow down what they look at.
+For drills and tests only; controllers use informers. After each call, polling rests at least four
+times as long as the call took: on a busy machine, frequent calls would slow down what they read.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pprint import pformat
 from typing import TypeVar
 
-from actuator.errors import ApiError
+from actuator.errors import ApiError, DecodeError, NotFound
+from actuator.meta import Raw
 from generic.kube.finalizers import Stale
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+UNREADABLE = (AttributeError, DecodeError, LookupError, RecursionError, TypeError, ValueError)
+"""What code raises that reads an object of an unexpected shape."""
 _REST = 4
 """Rest, as a multiple of the duration of a look."""
 
 
 @contextmanager
-def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iterator[None]:
+def polling(
+    poll: Callable[[], None], name: str, *, every: float = 0.25, rest: float = _REST
+) -> Iterator[None]:
     """Call `poll` every `every` seconds or more seldom, in a thread, until the context is left.
 
     ApiError and Stale are only logged: the next call reads the state again. After any other
     exception polling continues, too; the thread reports it like one that ended it, and once.
+    `rest` is a multiple of the duration of a call.
     """
     stop = threading.Event()
 
     def run() -> None:
-        pause, reported = every, ""
+        pause = every
+        reported = ""
         while not stop.wait(pause):
             began = time.monotonic()
             try:
@@ -46,7 +53,7 @@ def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iter
                     reported = repr(error)
                     about = (type(error), error, error.__traceback__, threading.current_thread())
                     threading.excepthook(threading.ExceptHookArgs(about))
-            pause = _pause(began, every)
+            pause = _pause(began, every, rest)
 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
@@ -55,6 +62,25 @@ def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iter
     finally:
         stop.set()
         thread.join(10)
+
+
+def serve_each(objects: Iterable[Raw], serve: Callable[[Raw], object], reported: set[str]) -> None:
+    """Call `serve` with each object; one that is gone or cannot be read stops no other.
+
+    An unreadable object is logged once: `reported` gets the text. Raises ApiError.
+    """
+    for obj in objects:
+        try:
+            serve(obj)
+        except (NotFound, Stale):
+            """The next round has the present objects."""
+        except UNREADABLE as error:
+            meta = obj["metadata"]
+            name = f"{obj['kind']} {meta.get('namespace', '')}/{meta['name']}"
+            text = f"{name} is not served: it cannot be read: {error!r}"
+            if text not in reported:
+                reported.add(text)
+                logger.warning("%s", text)
 
 
 def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float) -> Sequence[T]:
@@ -66,8 +92,8 @@ def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float
     return left
 
 
-def _pause(began: float, every: float) -> float:
-    return max(every, _REST * (time.monotonic() - began))
+def _pause(began: float, every: float, rest: float = _REST) -> float:
+    return max(every, rest * (time.monotonic() - began))
 
 
 def eventually(condition: Callable[[], T], timeout: float = 30.0) -> T:

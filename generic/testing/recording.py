@@ -12,12 +12,13 @@ from typing import Any
 
 from actuator.codec import encode, plain_json
 from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import SECRETS, Client, Resource, SeedObjects, resource_of
+from actuator.interface import Client, Resource, SeedObjects, resource_of
 from actuator.meta import Object, Raw
-from generic.controller import logs
 from generic.kube.clock import SystemClock
+from generic.kube.models import read_as, resource_of_class
 from generic.reconciler.calls import Call, FencedClient
 from generic.reconciler.operation import Operation
+from generic.serving import logs
 from generic.testing.garden import resource_of_manifest
 
 __all__ = ["RecordingClient", "RecordingContext"]
@@ -35,7 +36,9 @@ def _recorded(verb: str) -> Any:
     def request(self: "RecordingClient", *given: Any, **named: Any) -> Any:
         request = parameters.bind(self, *given, **named)
         request.apply_defaults()
-        arguments = {name: one for name, one in request.arguments.items() if name != "self"}
+        arguments = {
+            name: argument for name, argument in request.arguments.items() if name != "self"
+        }
         return self._answer(verb, **arguments)
 
     return request
@@ -55,12 +58,12 @@ class RecordingClient:
         """The requests, such as `create configmaps shoot--a--b/one`."""
         self.bodies: dict[str, Any] = {}
         """The object or the patch of each request that has one; of equal requests, the last."""
-        for one in objects:
-            if isinstance(one, Object):
-                head = {"apiVersion": one.KIND.api_version, "kind": one.KIND.name}
-                self.create(resource_of(one.KIND), encode(one) | head)
+        for object_ in objects:
+            if isinstance(object_, Object):
+                head = {"apiVersion": object_.KIND.api_version, "kind": object_.KIND.name}
+                self.create(resource_of(object_.KIND), encode(object_) | head)
             else:
-                self.create(resource_of_manifest(one), one)
+                self.create(resource_of_manifest(object_), object_)
         self.steps.clear()
         self.bodies.clear()
 
@@ -72,13 +75,21 @@ class RecordingClient:
     delete = _recorded("delete")
 
     def _answer(
-        self, verb: str, resource: Resource, name: str = "", namespace: str = "", **given: Any
+        self, verb: str, resource: Any, name: str = "", namespace: str = "", **given: Any
     ) -> Any:
-        obj, selector = given.get("obj"), given.get("label_selector", "")
+        if not isinstance(resource, Resource):
+            found = self._answer(verb, resource_of_class(resource), name, namespace, **given)
+            if verb == "list":
+                return [read_as(resource, obj) for obj in found]
+            return read_as(resource, found)
+        obj = given.get("obj")
+        selector = given.get("label_selector", "")
         if obj is not None:
-            name, namespace = obj["metadata"]["name"], obj["metadata"].get("namespace", "")
+            name = obj["metadata"]["name"]
+            namespace = obj["metadata"].get("namespace", "")
         where = "/".join(filter(None, (namespace, name)))
-        step, key = f"{verb} {resource} {where}".rstrip(), (str(resource), namespace, name)
+        step = f"{verb} {resource} {where}".rstrip()
+        key = (str(resource), namespace, name)
         self.steps.append(step)
         if verb == "list":
             return [*self._listed(str(resource), namespace, selector)]
@@ -115,8 +126,12 @@ class RecordingContext(Call):
         shoot: Client | None = None,
         garden: Client | None = None,
         seconds: float = 60.0,
+        config: Any = None,
     ) -> None:
-        """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline."""
+        """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline.
+
+        `config` is the configuration of the object, for a Worker a list of those of its pools.
+        """
         recorder = RecordingClient(*objects)
         self.steps = recorder.steps
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
@@ -125,8 +140,13 @@ class RecordingContext(Call):
         """A copy of the object at each save."""
         super().__init__(Operation.RECONCILE, recorder, SystemClock(), lambda: None, seconds)
         self.log = logs.bind(_LOGGER)
+        self.config = config
         self._shoot = FencedClient(shoot or RecordingClient(), self.permit)
         self._garden = FencedClient(garden or RecordingClient(), self.permit)
+
+    def pool_config(self, index: int) -> Any:
+        """See Context."""
+        return self.config[index]
 
     @property
     def shoot(self) -> Client:
@@ -155,10 +175,6 @@ class RecordingContext(Call):
         self.permit()
         self.steps.append("save")
         self.saved.append(deepcopy(obj))
-
-    def secret(self, name: str, namespace: str) -> Raw:
-        """See Context."""
-        return self.client.get(SECRETS, name, namespace)
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""

@@ -6,19 +6,34 @@ combine several (`CombinedRehearsal`): each shoot then has the kinds of all of t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, ExternalResource, WrappedActuator, object_class
-from actuator.meta import Raw
+from actuator.interface import (
+    Actuator,
+    Client,
+    ExternalResource,
+    WrappedActuator,
+    kind_of,
+    object_class,
+)
+from actuator.meta import Object, Raw
+from actuator.v1alpha1 import BackupBucket, BackupEntry
+from generic.kube.crds import crd
+from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.webhooks import Webhook
-from generic.testing.shootpart import ShootPart
+from generic.testing.minimal import USER_DATA, example_spec, has_pools
+from generic.testing.shootapi import ShootServers
+from generic.testing.shootpart import ShootPart, completed
 
+_BACKUPS = (BackupBucket, BackupEntry)
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
 
@@ -47,11 +62,17 @@ class Rehearsal(ABC):
     title: str
     """Title for people: "AWS (simulated by moto)"."""
 
-    region: str
+    region: str = "region-1"
     """The region of the rehearsed shoots."""
 
     scenarios: Mapping[str, str]
     """Name of each scenario, and one sentence that describes its failure."""
+
+    secret_data: Mapping[str, str] = {}
+    """The contents of the Secret `cloudprovider` of the rehearsed shoots."""
+
+    other_kinds: Sequence[type[Object]] = ()
+    """Kinds of other components, whose CustomResourceDefinitions the extension needs."""
 
     makes: Mapping[str, Sequence[str]] = {}
     """Kinds whose actuator creates objects of other kinds, with these other kinds.
@@ -72,6 +93,12 @@ class Rehearsal(ABC):
 
     A force deletion ends the shoot too, so no Orphan is expected except for an unknown resource (of
     an abandoned call), and objects need no state that another seed takes over.
+    """
+
+    with_shoot_api: bool = False
+    """Whether each shoot has an API server, for `ctx.shoot` and the content of ManagedResources.
+
+    Each is an embedded cluster of some 350 MB: rehearse few shoots at a time.
     """
 
     never_migrates: bool = False
@@ -101,8 +128,8 @@ class Rehearsal(ABC):
         """Stop it. Safe to call twice, and without `start`."""
 
     def crds(self) -> Sequence[Raw]:
-        """Return CustomResourceDefinitions of other components that the extension needs."""
-        return ()
+        """Return CustomResourceDefinitions of other components: by default of `other_kinds`."""
+        return [crd(cls) for cls in self.other_kinds]
 
     @abstractmethod
     def actuators(self) -> Sequence[Actuator[Any]]:
@@ -112,27 +139,59 @@ class Rehearsal(ABC):
         """Return the extension's webhooks, for the scenario webhooks-down."""
         return ()
 
-    @abstractmethod
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Return the objects that gardenlet would create for the shoot: Secrets, extensions etc.
 
-        In any order: the drill creates the kinds in gardenlet's order.
+        In any order: the drill creates the kinds in gardenlet's order. By default a Secret
+        `cloudprovider`, and for each actuator an object with its required fields and a
+        configuration of the examples and defaults in its class (`Schema`). A Worker has one pool,
+        in one zone, with a Secret of user data. Backups have their Secret in a namespace of their
+        own, because they outlive that of the shoot.
         """
+        id = shoot.technical_id
+        secret = {"labels": shoot.labels, "stringData": {**self.secret_data}}
+        objects = [manifest("v1", "Secret", "cloudprovider", id, **secret)]
+        backups = f"backup-{id}"
+        if any(object_class(item) in _BACKUPS for item in self.actuators()):
+            objects.append(manifest("v1", "Namespace", backups, labels=shoot.labels))
+            objects.append(manifest("v1", "Secret", "cloudprovider", backups, **secret))
+        for actuator in self.actuators():
+            suffix = self.type_suffixes.get(type(actuator), "")
+            cls = object_class(actuator)
+            reference = {"name": "cloudprovider", "namespace": backups if cls in _BACKUPS else id}
+            known = {"type": shoot.type + suffix, "region": self.region, "secretRef": reference}
+            spec = example_spec(actuator, {**known, "bucketName": id})
+            name = f"{id}--1" if cls is BackupEntry else id  # it ends with the UID of the shoot
+            objects.append(manifest_of(cls, f"{name}{suffix}", id, shoot.labels, spec=spec))
+            if has_pools(cls):
+                data = {USER_DATA["key"]: "#!/bin/sh"}
+                where = USER_DATA["name"], id, shoot.labels
+                objects.append(manifest("v1", "Secret", *where, stringData=data))
+        return objects
+
+    def cluster(self, shoot: RehearsedShoot) -> Raw:
+        """Return fields of the spec of the shoot's Cluster: cloudProfile, seed, shoot.
+
+        They are merged into those that the drill sets, such as {"cloudProfile": {"spec": {…}}}. A
+        landscape has them in its CloudProfile and Shoots, except for machine images, pools of
+        workers, regions and versions, which `shoot_part` sets.
+        """
+        return {}
 
     @abstractmethod
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Cause the failure of the scenario. Raises KeyError for a name not in `scenarios`."""
 
     @abstractmethod
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return all existing external resources with ids and tags, read as administrator.
 
         Tags contain the shoot's technical ID: a drill takes resources of the same type with the
         same tags for duplicates (invariant I4).
         """
 
-    def mend_outside(self) -> None:  # noqa: B027 - optional
-        """Undo the failure; existing resources stay. Safe without an earlier `break_outside`.
+    def repair_failure(self) -> None:  # noqa: B027 - optional
+        """Undo the failure; existing resources stay. Safe without an earlier `inject_failure`.
 
         Needed for kinds that force deletion excludes (BackupBucket, BackupEntry): the drill deletes
         them normally once the outside world works again.
@@ -172,7 +231,9 @@ class Rehearsal(ABC):
     def shoot_part(self, image: str) -> ShootPart:
         """Return what a real Gardener needs for Shoots with the extension; call it after `start`.
 
-        `image` is the name of the machine image, which is the type of OperatingSystemConfigs.
+        `image` is the name of the machine image, which is the type of OperatingSystemConfigs. The
+        credentials are by default `secret_data`; CloudProfile and Shoot also have the fields of
+        `cluster`.
         """
         raise ConfigurationError(
             f"{self.title} cannot run in a landscape; give its rehearsal the method shoot_part"
@@ -195,10 +256,19 @@ class _Typed(WrappedActuator):
 
 def types_of(actuator: Actuator[Any], types: Iterable[str]) -> list[str]:
     """Return the extension types that a rehearsed actuator serves in drills of these types."""
+    suffix = _suffix_of(actuator)
+    return [f"{type}{suffix}" for type in types]
+
+
+def name_of(actuator: Actuator[Any]) -> str:
+    """Return the name of a rehearsed actuator: its kind, with the suffix of its extension type."""
+    return f"{kind_of(actuator).name}{_suffix_of(actuator)}"
+
+
+def _suffix_of(actuator: Actuator[Any]) -> str:
     while isinstance(actuator, WrappedActuator) and not isinstance(actuator, _Typed):
         actuator = actuator.inner
-    suffix = actuator.suffix if isinstance(actuator, _Typed) else ""
-    return [f"{type}{suffix}" for type in types]
+    return actuator.suffix if isinstance(actuator, _Typed) else ""
 
 
 class CombinedRehearsal:
@@ -216,12 +286,11 @@ class CombinedRehearsal:
             for name in parts[0].scenarios
             if all(name in part.scenarios for part in parts)
         }
-        self.makes = {kind: made for part in parts for kind, made in part.makes.items()}
-        self.reports_exactly = {kind for part in parts for kind in part.reports_exactly}
         self.shoots_only = all(part.shoots_only for part in parts)
+        self.with_shoot_api = any(part.with_shoot_api for part in parts)
+        self.servers = ShootServers()
         self.never_migrates = all(part.never_migrates for part in parts)
         self.takes_over = any(part.takes_over for part in parts)
-        self._suffixes = [""] * len(parts)
         for number, part in enumerate(parts):
             for earlier in parts[:number]:
                 part.join(earlier)
@@ -246,74 +315,101 @@ class CombinedRehearsal:
     def stop(self) -> None:
         """Stop each one in reverse order, also if one fails."""
         with ExitStack() as stack:
+            stack.push(self.servers)
             for part in self.parts:
                 stack.callback(part.stop)
 
     def crds(self) -> Sequence[Raw]:
         """Return the CRDs of all rehearsals, each name once."""
-        found = {crd["metadata"]["name"]: crd for part in self.parts for crd in part.crds()}
+        listed = [item for part in self.parts for item in part.crds()]
+        found = {item["metadata"]["name"]: item for item in listed}
         return list(found.values())
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """Return all actuators. Raises ConfigurationError if two serve one kind and type."""
-        found: list[Actuator[Any]] = []
-        served: set[tuple[str, str]] = set()
-        for number, part in enumerate(self.parts):
-            own = [(one, object_class(one).KIND.name) for one in part.actuators()]
-            known = {kind for kind, _ in served}
-            self._suffixes[number] = f"-{number + 1}" if known & {kind for _, kind in own} else ""
-            for actuator, kind in own:
-                suffix = self._suffixes[number] + part.type_suffixes.get(type(actuator), "")
-                typed = object_class(actuator).KIND.has_operation_annotation
-                if (kind, suffix) in served or (suffix and not typed):
-                    raise ConfigurationError(
-                        f"{self.title}: two actuators for {kind} of one type; separate the types "
-                        "with type_suffixes of the rehearsal, or rehearse one after the other"
-                    )
-                served.add((kind, suffix))
-                found.append(_Typed(actuator, suffix) if suffix else actuator)
+        found = [actuator for _, actuator in self._rehearsed()]
+        if twice := [name for name, count in Counter(map(name_of, found)).items() if count > 1]:
+            raise ConfigurationError(
+                f"{self.title}: two actuators for {twice[0]} of one type; separate the types "
+                "with type_suffixes of the rehearsal, or rehearse one after the other"
+            )
         return found
+
+    def part_of(self, name: str) -> Rehearsal:
+        """Return the rehearsal with the actuator of this name (`name_of`)."""
+        return next(part for part, actuator in self._rehearsed() if name_of(actuator) == name)
+
+    @cached_property
+    def _suffixes(self) -> Sequence[str]:
+        """The suffix of the types of each rehearsal: "" unless an earlier one has such a kind."""
+        kinds = [{kind_of(actuator).name for actuator in part.actuators()} for part in self.parts]
+        return [
+            f"-{number + 1}" if own & set().union(*kinds[:number]) else ""
+            for number, own in enumerate(kinds)
+        ]
+
+    def _rehearsed(self) -> Iterator[tuple[Rehearsal, Actuator[Any]]]:
+        """Yield each actuator with its rehearsal."""
+        for part, suffix in zip(self.parts, self._suffixes, strict=True):
+            for actuator in part.actuators():
+                own = suffix + part.type_suffixes.get(type(actuator), "")
+                typed = kind_of(actuator).has_operation_annotation
+                yield part, _Typed(actuator, own) if own and typed else actuator
 
     def webhooks(self) -> Sequence[Webhook]:
         """Return the webhooks of all rehearsals."""
         return [webhook for part in self.parts for webhook in part.webhooks()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """Return the manifests of all rehearsals; call it after `actuators`.
+        """Return the manifests of all rehearsals.
 
         Raises ConfigurationError for two extension objects of one kind and name.
         """
         found: list[Raw] = []
         for part, suffix in zip(self.parts, self._suffixes, strict=True):
             own = part.manifests(attrs.evolve(shoot, type=shoot.type + suffix))
-            names = {(one["kind"], one["metadata"]["name"]) for one in found}
-            for one in own:
-                kind, name = one["kind"], one["metadata"]["name"]
-                if suffix and "type" in one.get("spec", {}) and (kind, name) in names:
+            names = {(obj["kind"], obj["metadata"]["name"]) for obj in found}
+            for obj in own:
+                kind = obj["kind"]
+                name = obj["metadata"]["name"]
+                if suffix and "type" in obj.get("spec", {}) and (kind, name) in names:
                     raise ConfigurationError(
                         f"{self.title} both create {kind} {name}; rehearse them one after the other"
                     )
             found += own
         return found
 
+    def cluster(self, shoot: RehearsedShoot) -> Raw:
+        """Return the fields of the Cluster's spec of all rehearsals."""
+        return reduce(merged, (part.cluster(shoot) for part in self.parts), {})
+
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return the controllers of all rehearsals."""
         return [poll for part in self.parts for poll in part.other_controllers(seed)]
 
     def shoot_parts(self, image: str) -> Sequence[ShootPart]:
-        """Return the parts of all rehearsals. Raises ConfigurationError for one without it."""
-        return [part.shoot_part(image) for part in self.parts]
+        """Return the parts of all rehearsals, completed by their `cluster` and `secret_data`.
+
+        Raises ConfigurationError for one without `shoot_part`.
+        """
+        shoot = RehearsedShoot(technical_id="shoot--dev--local", type=image, labels={})
+        return [
+            completed(part.shoot_part(image), part.cluster(shoot), part.secret_data)
+            for part in self.parts
+        ]
 
     def spoil(self, manifest: Raw) -> None:
         """Change an object so that no extension can accept it."""
-        manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
+        spec = manifest["spec"]
+        for holder in spec.get("pools") or [spec]:
+            holder["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
         for part in self.parts:
             part.spoil(manifest)
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Break every outside world. Raises KeyError for a name not in `scenarios`."""
         for part in self.parts:
-            part.break_outside(scenario)
+            part.inject_failure(scenario)
 
     @property
     def all_scenarios(self) -> Mapping[str, str]:
@@ -331,17 +427,17 @@ class CombinedRehearsal:
             raise ConfigurationError(f"no scenario {scenario!r}; the rehearsals have {known}")
         for part in self.parts:
             if scenario in part.scenarios:
-                part.break_outside(scenario)
+                part.inject_failure(scenario)
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return the external resources of all rehearsals; those of a common world once."""
-        found = [resource for part in self.parts for resource in part.left_outside()]
-        return list({(one.type, one.id or id(one)): one for one in found}.values())
+        found = [resource for part in self.parts for resource in part.remaining_resources()]
+        return list({(item.type, item.id or id(item)): item for item in found}.values())
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Undo the failure in every outside world that supports it."""
         for part in self.parts:
-            part.mend_outside()
+            part.repair_failure()
 
     def share(self) -> list[Mapping[str, str]]:
         """Return the result of each `share`. Raises ConfigurationError for one without it."""

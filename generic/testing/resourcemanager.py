@@ -10,7 +10,6 @@ Gardener documentation, "gardener-resource-manager", "ManagedResource controller
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 import yaml
 
@@ -20,15 +19,12 @@ from actuator.errors import ApiError, NotFound
 from actuator.interface import SECRETS, Client
 from actuator.meta import Condition, Raw
 from generic.kube.clock import SystemClock
-from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.kube.finalizers import patch_adding, patch_removing, patch_tested
 from generic.library.lookup import find
-from generic.library.managedresources import (
-    MANAGED_RESOURCES,
-    SEED_CLASS,
-    SHOOT_FINALIZER,
-    ManagedResource,
-)
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES, SEED_CLASS, SHOOT_FINALIZER
 from generic.testing.garden import resource_of_manifest
+from generic.testing.polling import serve_each
 
 _COMPRESSED = ".br"
 _IGNORE = "resources.gardener.cloud/ignore"
@@ -46,14 +42,15 @@ class ResourceManager:
         self._client = client
         self._class = class_
         self._finalizer = f"{SHOOT_FINALIZER}-{class_}" if class_ else SHOOT_FINALIZER
+        self._unread = set[str]()
 
     def poll(self) -> None:
         """Do one round of work on all ManagedResources of the class. Raises ApiError."""
-        for mr in self._client.list(MANAGED_RESOURCES):
-            if (mr["spec"].get("class") or "") != self._class:
-                continue
-            with suppress(NotFound, Stale):  # served in the next round, if it is still there
-                self._serve(mr)
+        serve_each(self._client.list(MANAGED_RESOURCES), self._serve_own, self._unread)
+
+    def _serve_own(self, mr: Raw) -> None:
+        if (mr["spec"].get("class") or "") == self._class:
+            self._serve(mr)
 
     def _serve(self, mr: Raw) -> None:
         meta = mr["metadata"]
@@ -64,7 +61,7 @@ class ResourceManager:
         elif (meta.get("annotations") or {}).get(_IGNORE) == "true":
             return
         elif self._finalizer not in finalizers:
-            patch = put_on(self._finalizer, meta["uid"], finalizers)
+            patch = patch_adding(self._finalizer, meta["uid"], finalizers)
             self._apply(self._patch(mr, patch))
         else:
             self._apply(mr)
@@ -114,27 +111,34 @@ class ResourceManager:
             self._say(mr, "False", "DeletionPending", message, left)
             return
         meta = mr["metadata"]
-        self._patch(mr, take_off([self._finalizer], meta["uid"], meta["finalizers"]))
+        self._patch(mr, patch_removing([self._finalizer], meta["uid"], meta["finalizers"]))
 
     def _remove(self, mr: Raw, references: Iterable[Raw]) -> list[Raw]:
         """Delete these objects; return those that still exist. Raises ApiError."""
         return [ref for ref in references if not self._take(mr, ref)]
 
+    def _target(self, mr: Raw) -> Client:
+        """Return a client of the cluster with the objects. ServedShoots overrides it."""
+        return self._client
+
     def _put(self, mr: Raw, obj: Raw) -> None:
         """Apply the object (server-side apply). Raises ApiError. ShootManager overrides it."""
-        resource, meta = resource_of_manifest(obj), obj["metadata"]
+        resource = resource_of_manifest(obj)
+        meta = obj["metadata"]
+        target = self._target(mr)
         if (meta.get("annotations") or {}).get(_IGNORE) == "true" and find(
-            self._client, resource, meta["name"], meta.get("namespace", "")
+            target, resource, meta["name"], meta.get("namespace", "")
         ):
             return  # it is created, and not updated
-        self._client.apply(resource, obj, field_manager=_MANAGER)
+        target.apply(resource, obj, field_manager=_MANAGER)
 
     def _take(self, mr: Raw, ref: Raw) -> bool:
         """Delete the object; return whether it no longer exists. Raises ApiError."""
         resource = resource_of_manifest({**ref, "metadata": {"namespace": ref.get("namespace")}})
+        target = self._target(mr)
         try:
-            self._client.delete(resource, ref["name"], ref.get("namespace") or "")
-            self._client.get(resource, ref["name"], ref.get("namespace") or "")
+            target.delete(resource, ref["name"], ref.get("namespace") or "")
+            target.get(resource, ref["name"], ref.get("namespace") or "")
         except NotFound:
             return True
         return False
@@ -149,7 +153,8 @@ class ResourceManager:
         for kind, state in states.items():
             said = Condition(type=f"Resources{kind}", status=state, reason=reason, message=message)
             conditions = set_condition(conditions, said, SystemClock().now())
-        told, meta = mr.get("status") or {}, mr["metadata"]
+        told = mr.get("status") or {}
+        meta = mr["metadata"]
         wanted = {
             "conditions": [encode(condition) for condition in conditions],
             "observedGeneration": meta["generation"],
@@ -160,7 +165,8 @@ class ResourceManager:
             self._client.patch(*where, {"status": wanted}, subresource="status")
 
     def _patch(self, mr: Raw, patch: list[Raw]) -> Raw:
-        name, namespace = mr["metadata"]["name"], mr["metadata"]["namespace"]
+        name = mr["metadata"]["name"]
+        namespace = mr["metadata"]["namespace"]
         return patch_tested(self._client, MANAGED_RESOURCES, name, namespace, patch)
 
 

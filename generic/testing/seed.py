@@ -1,24 +1,27 @@
-"""Install CRDs into seeds for drills, tests and local runs.
+"""CRDs of seeds for drills, tests and local runs, and the part of a seed that is one shoot's.
 
 On a user's cluster only for `actuator dev --kubeconfig`, which the user asked for.
 """
 
+import builtins
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from actuator.errors import AlreadyExists, ApiError
 from actuator.interface import Client, Resource
 from actuator.meta import Object, Raw
 from generic.kube.client import connect
 from generic.kube.crds import crd
-from generic.testing.envtest.access import Access
+from generic.kube.delegating import DelegatingClient
+from generic.testing.envtest.access import ClusterAccess
 
 CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
 _ESTABLISH_SECONDS = 120.0
 
 
-def install(environment: Access, classes: Iterable[type[Object]]) -> None:
+def install(environment: ClusterAccess, classes: Iterable[type[Object]]) -> None:
     """Install the CRDs of these classes into the environment. Raises ApiError."""
     install_crds(connect(environment.kubeconfig), classes)
 
@@ -28,7 +31,7 @@ def install_crds(client: Client, crds: Iterable[Raw | type[Object]]) -> list[Res
 
     Waits until they are served. Raises ApiError.
     """
-    wanted = [one if isinstance(one, dict) else crd(one) for one in crds]
+    wanted = [item if isinstance(item, dict) else crd(item) for item in crds]
     for manifest in wanted:
         with suppress(AlreadyExists):
             client.create(CRDS, manifest)
@@ -39,6 +42,21 @@ def install_crds(client: Client, crds: Iterable[Raw | type[Object]]) -> list[Res
                 raise ApiError(0, f"CRD {manifest['metadata']['name']} is not being served")
             time.sleep(0.05)
     return [*map(resource_of_crd, wanted)]
+
+
+class OneShoot(DelegatingClient):
+    """A client of the seed whose lists have only the objects of one shoot."""
+
+    def __init__(self, inner: Client, shoot: str) -> None:
+        super().__init__(inner)
+        self._shoot = shoot
+
+    def list(self, resource: Any, namespace: str = "", **selection: Any) -> builtins.list[Any]:
+        """See Client."""
+        if resource.namespaced:
+            return self._inner.list(resource, self._shoot, **selection)
+        found = self._inner.list(resource, **selection)
+        return [obj for obj in found if obj["metadata"]["name"] == self._shoot]
 
 
 def resource_of_crd(manifest: Raw) -> Resource:

@@ -14,9 +14,12 @@ from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, path_of
 
-DELETED, BOOKMARK = "DELETED", "BOOKMARK"
+DELETED = "DELETED"
+BOOKMARK = "BOOKMARK"
 """Types of events; an object of the second one only has a version."""
-_SECONDS, _SILENCE, _ERROR = 1, 60.0, "ERROR"
+_SECONDS = 1
+_SILENCE = 60.0
+_ERROR = "ERROR"
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""The drill: `run` is the procedure, `world` the environment, `observe` the observer.
+"""The drill: `scenarios` lists its procedures, `run` is that of a force deletion.
 
-It collects `evidence`, `judge` checks rules, `report` writes the result, `breaks` violates rules.
+`world` is the environment, `observe` the observer. A drill collects `evidence`, `judge` checks
+rules, `report` writes the result, `breaks` violates rules.
 """

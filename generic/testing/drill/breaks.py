@@ -13,8 +13,17 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode, encode
-from actuator.errors import ActuatorError
-from actuator.interface import Actuator, Client, ExternalResource, Resource, Result, WrappedActuator
+from actuator.errors import ActuatorError, ErrorCode
+from actuator.interface import (
+    Actuator,
+    Client,
+    ExternalResource,
+    Resource,
+    Result,
+    WrappedActuator,
+    kind_of,
+    resource_of,
+)
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 
@@ -40,15 +49,15 @@ class _Silent(WrappedActuator):
 
 
 class _TakesOwnFinalizer(WrappedActuator):
-    """Removes the finalizer itself, bypassing the framework, then fails."""
+    """Removes the finalizer itself, without the framework, then fails."""
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         self.inner.force_delete(ctx, obj, cluster)
-        kind, meta = obj.KIND, obj.metadata
+        kind = kind_of(self)
+        meta = obj.metadata
         rest = [f for f in meta.finalizers if f != kind.finalizer]
         patch = {"metadata": {"finalizers": rest}}
-        resource = Resource(kind.api_version, kind.plural)
-        ctx.client.patch(resource, meta.name, meta.namespace, patch)
+        ctx.client.patch(resource_of(kind), meta.name, meta.namespace, patch)
         raise RuntimeError("and then it failed")
 
 
@@ -89,14 +98,9 @@ class _Unsaved:
 
 
 class _OneAtATime(WrappedActuator):
-    """Never releases its lock after a failed call."""
+    """Reconciles one object at a time, by a lock that an invalid object keeps."""
 
     lock = threading.Lock()
-
-    def validate(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
-        if problems := list(self.inner.validate(ctx, obj, cluster)):
-            self.lock.acquire(blocking=False)
-        return problems
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
         while not self.lock.acquire(timeout=0.2):
@@ -133,9 +137,22 @@ def _wiping_finalizers(op: Raw) -> Raw | None:
 
 def _hiding_errors(op: Raw) -> Raw | None:
     """Do not write errors."""
-    value = op.get("value")
-    error = op["path"] == "/status/lastError" and bool(value)
-    return None if error or (op["path"] == "/status" and "lastError" in (value or {})) else op
+    return None if _written_error(op) else op
+
+
+def _keeping_the_lock(op: Raw) -> Raw | None:
+    """Take the lock when an invalid object is reported: no call of its actuator can do it."""
+    if ErrorCode.ERR_CONFIGURATION_PROBLEM in (_written_error(op).get("codes") or ()):
+        _OneAtATime.lock.acquire(blocking=False)
+    return op
+
+
+def _written_error(op: Raw) -> Raw:
+    """Return the lastError that a step of a patch writes, or an empty one."""
+    value = op.get("value") or {}
+    if op["path"] == "/status":
+        value = value.get("lastError") or {}
+    return value if op["path"] in ("/status", "/status/lastError") else {}
 
 
 BREAKS: dict[str, Break] = {
@@ -154,7 +171,9 @@ BREAKS: dict[str, Break] = {
         client=partial(_RewritingClient, rewrite=_hiding_errors),
     ),
     "I6": Break(
-        text="an invalid object keeps a lock that all reconciliations need", actuator=_OneAtATime
+        text="an invalid object keeps a lock that all reconciliations need",
+        actuator=_OneAtATime,
+        client=partial(_RewritingClient, rewrite=_keeping_the_lock),
     ),
     "webhooks": Break(text="the webhooks do not exempt deletions", exempts_no_deletion=True),
     "report": Break(text="the report omits a record", forgets_a_record=True),

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from actuator.errors import Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, Client, Resource
-from generic.kube.finalizers import strip
+from generic.kube.finalizers import remove_finalizers
 from generic.kube.headers import as_dict
 from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
@@ -15,7 +15,7 @@ NAME = "bystander"
 DISTURBANCE = "DrillHealthy"
 """Type of the condition that another controller reports."""
 _LONG_AGO = "2026-01-01T00:00:00Z"
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
@@ -39,7 +39,7 @@ def report_health(client: Client, resource: Resource, namespace: str, name: str)
         "lastUpdateTime": _LONG_AGO,
     }
     with suppress(NotFound):
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             obj = client.get(resource, name, namespace)
             known = as_dict(obj.get("status")).get("conditions") or []
             version = {"resourceVersion": obj["metadata"]["resourceVersion"]}
@@ -63,7 +63,7 @@ def look_at(client: Client, resource: Resource, namespace: str, name: str) -> By
         elif meta.get("deletionTimestamp") and resource == CONFIG_MAPS:
             problem = "it was deleted"
         else:
-            strip(client, resource, obj, [WITNESS])
+            remove_finalizers(client, resource, obj, [WITNESS])
     except NotFound:
         problem = "it was deleted, although it has a finalizer of another controller"
     where = f"{namespace}/{name}" if namespace else name

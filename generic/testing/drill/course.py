@@ -1,10 +1,10 @@
-"""One drill from its settings to its report: a force deletion, a path, a take-over, a migration.
+"""One drill from its settings to its report, in any scenario.
 
 Needs jinja2.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +13,7 @@ import attrs
 
 from generic.testing.drill import judge as force_deletion
 from generic.testing.drill.evidence import DrillEvidence, Evidence
-from generic.testing.drill.judge import REPORT, WEBHOOKS_DOWN, Finding, contradictions
+from generic.testing.drill.judge import REPORT, Finding, contradictions
 from generic.testing.drill.landscape import page as landscape_page
 from generic.testing.drill.landscape import rules as landscape_rules
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
@@ -22,41 +22,36 @@ from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.migration import page as migration_page
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.rules import MigrationEvidence
-from generic.testing.drill.migration.run import SCENARIO, migrate
 from generic.testing.drill.page import page
-from generic.testing.drill.paths import PathRun
 from generic.testing.drill.report import as_json, check_report, own_name, write_all, write_text
-from generic.testing.drill.run import Run, drill
-from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
-from generic.testing.drill.takeover import TakeOver
-from generic.testing.drill.webhooksdown import WebhooksDown
+from generic.testing.drill.scenarios import scenario_of
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.rehearsal import CombinedRehearsal
 
 E = TypeVar("E", bound=DrillEvidence)
-_COURSES: Mapping[str, type[Run]] = {TAKE_OVER: TakeOver, WEBHOOKS_DOWN: WebhooksDown}
 
 
 def run(
-    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, output: Path
+    settings: DrillSettings, rehearsal: CombinedRehearsal, watcher: Watcher, output: Path
 ) -> tuple[Evidence | MigrationEvidence, list[Finding]]:
     """Run the drill, write report.json and report.html; return the evidence and the findings.
 
     Raises ActuatorError or ApiError if the drill could not run.
     """
-    if settings.scenario == SCENARIO:
-        moved = migrate(settings, rehearsal, watcher)
-        watcher.say(migration_page.verdict(moved))
-        return moved, _report(output, moved, moved, migration.judge(moved), migration_page.page)
-    course = _COURSES.get(settings.scenario, PathRun if settings.path else Run)
-    evidence = told = drill(settings, rehearsal, watcher, course)
+    scenario = scenario_of(settings.scenario, settings.path.partition(":")[0])
+    evidence = scenario.run(settings, rehearsal, watcher)
+    if isinstance(evidence, MigrationEvidence):
+        watcher.say(migration_page.verdict(evidence))
+        judged = migration.judge(evidence)
+        return evidence, _report(output, evidence, evidence, judged, migration_page.page)
+    told = evidence
     if settings.broken.forgets_a_record:
         told = attrs.evolve(evidence, records=evidence.records[1:])
     return evidence, _report(output, evidence, told, force_deletion.judge(evidence), page)
 
 
 def run_landscape(
-    settings: Settings,
+    settings: DrillSettings,
     rehearsal: CombinedRehearsal,
     opening: AbstractContextManager[LandscapeWorld],
     watcher: Watcher,

@@ -92,7 +92,7 @@ class Origin:
 
 
 @attrs.frozen(kw_only=True)
-class Target:
+class DrillCluster:
     """The cluster of a drill."""
 
     host: str
@@ -165,9 +165,9 @@ class DrillEvidence:
     """Start time, RFC 3339."""
     shoots_only: bool = False
     """Whether the outside world is the shoots themselves: then no Orphan or state is expected."""
-    outside_before: list[ExternalResource] = attrs.field(factory=list)
+    resources_before: list[ExternalResource] = attrs.field(factory=list)
     """The external resources before the failure."""
-    outside_after: list[ExternalResource] = attrs.field(factory=list)
+    resources_after: list[ExternalResource] = attrs.field(factory=list)
     """The external resources at the end."""
     seconds: float = 0.0
     origin: Origin = attrs.field(factory=Origin)
@@ -177,7 +177,7 @@ class DrillEvidence:
 class Evidence(DrillEvidence):
     """All input of the judge."""
 
-    target: Target | None = None
+    target: DrillCluster | None = None
     """The cluster; None in a landscape."""
     manager: str = ""
     """The manager that the drill tests."""
@@ -192,19 +192,19 @@ class Evidence(DrillEvidence):
     """Steps that did not end as expected."""
     gaps: list[str] = attrs.field(factory=list)
     """The reasons why the evidence log may be incomplete."""
-    finalizers: dict[str, str] = attrs.field(factory=dict)
-    """Our finalizers, by kind."""
+    finalizers: dict[str, list[str]] = attrs.field(factory=dict)
+    """The finalizers of our actuators, by kind."""
     lives: list[Life] = attrs.field(factory=list)
     records: list[Record] = attrs.field(factory=list)
     strips: list[Strip] = attrs.field(factory=list)
     stripped: int | None = None
     """The finalizers of others that the manager counted as removed; None: it cannot be asked."""
     bystanders: list[Bystander] = attrs.field(factory=list)
-    leftovers: list[str] = attrs.field(factory=list)
+    remaining_objects: list[str] = attrs.field(factory=list)
     """Our objects that still exist in the seed at the end."""
     counted: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total by outcome, at the end."""
-    bypassed: int = 0
+    removed_externally: int = 0
     """Objects deleted before we removed our finalizer, which therefore have no outcome."""
     failed_while_stuck: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""

@@ -17,7 +17,6 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError
 from actuator.interface import CONFIG_MAPS, Client, Resource, resource_of
-from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.kube.delegating import DelegatingClient
@@ -27,7 +26,7 @@ from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
-from generic.testing.drill.world import World, beside, manager_for, outside, target_of
+from generic.testing.drill.world import DrillWorld, beside, manager_for, outside, target_of
 from generic.testing.garden import NAMESPACES, Garden
 from generic.testing.garden.cleanup import ALL, CONFIRM, Own
 from generic.testing.machinecontroller import MachineControllers
@@ -41,8 +40,13 @@ _PROBE_SECONDS = 3.0
 @contextmanager
 def foreign_world(
     rehearsal: CombinedRehearsal, kubeconfig: Path, context: str | None, say: Callable[[str], None]
-) -> Iterator[World]:
+) -> Iterator[DrillWorld]:
     """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
+    if rehearsal.with_shoot_api:
+        raise ActuatorError(
+            f"{rehearsal.title}: a drill starts API servers of shoots only for an embedded seed; "
+            "leave out --kubeconfig, or use --landscape"
+        )
     names = Names()
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
@@ -51,7 +55,7 @@ def foreign_world(
         options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
         ended: list[DeletionEnded] = []
         manager = manager_for(actuators, [names.type], options, None, ended.append)
-        world = World(
+        world = DrillWorld(
             names=names,
             admin=admin,
             direct=admin,
@@ -84,16 +88,16 @@ class OfDrill(DelegatingClient):
         super().__init__(inner)
         self._names = names
 
-    def list(self, resource: Resource, namespace: str = "", **selection: Any) -> builtins.list[Raw]:
+    def list(self, resource: Any, namespace: str = "", **selection: Any) -> builtins.list[Any]:
         """See Client."""
         if namespace or not resource.namespaced:
             found = self._inner.list(resource, namespace, **selection)
-            return [one for one in found if self._names.owns(one)]
+            return [item for item in found if self._names.owns(item)]
         mine = self._inner.list(NAMESPACES, label_selector=self._names.selector)
         return [
             obj
-            for one in mine
-            for obj in self._inner.list(resource, one["metadata"]["name"], **selection)
+            for item in mine
+            for obj in self._inner.list(resource, item["metadata"]["name"], **selection)
         ]
 
 
@@ -109,13 +113,13 @@ def _simulated_controllers(rehearsal: CombinedRehearsal, client: OfDrill) -> Ite
         yield
 
 
-def _check_kinds(world: World, rehearsal: CombinedRehearsal, cluster: Sequence[str]) -> None:
+def _check_kinds(world: DrillWorld, rehearsal: CombinedRehearsal, cluster: Sequence[str]) -> None:
     """Raise ActuatorError if the seed lacks a CRD: a drill installs none on existing seeds."""
     wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
     missing = [name for name in dict.fromkeys(wanted) if find(world.admin, CRDS, name) is None]
     if missing:
-        flags = [flag for one in rehearsal.references for flag in ("--rehearsal", one)]
+        flags = [flag for reference in rehearsal.references for flag in ("--rehearsal", reference)]
         flags += [flag for name in missing for flag in ("--only", name)]
         raise ActuatorError(
             f"the seed has no CRD {', '.join(missing)}, and a drill installs none on a cluster "
@@ -124,7 +128,7 @@ def _check_kinds(world: World, rehearsal: CombinedRehearsal, cluster: Sequence[s
         )
 
 
-def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> None:
+def _refuse_where_others_react(world: DrillWorld, rehearsal: CombinedRehearsal) -> None:
     """Raise ActuatorError if another controller changes an object of our type."""
     shoot = world.names.shoot("probe", rehearsal.region)
     garden = Garden(world.admin)
@@ -132,7 +136,8 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
     kinds = {kind.name: kind for kind in world.kinds if kind.namespaced}
     manifests = rehearsal.manifests(world.names.rehearsed(shoot))
     probe = next(manifest for manifest in manifests if manifest["kind"] in kinds)
-    kind, name = kinds[probe["kind"]], probe["metadata"]["name"]
+    kind = kinds[probe["kind"]]
+    name = probe["metadata"]["name"]
     # The version of the creation itself: a controller may react before a read after it.
     version = garden.deploy(probe)["metadata"]["resourceVersion"]
     time.sleep(_PROBE_SECONDS)
@@ -147,16 +152,17 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
     garden.finish(shoot)
 
 
-def _clean_up(world: World) -> None:
+def _clean_up(world: DrillWorld) -> None:
     """Remove only objects with the drill's label, and objects in its namespaces."""
-    client, labelled = world.admin, world.names.selector
+    client = world.admin
+    labelled = world.names.selector
 
     def remove(*of: Resource, namespace: str = "", selector: str = "") -> None:
         Own(of=of, selector=selector, patch=CONFIRM, strips=ALL).act(client, namespace)
 
     shoots = client.list(NAMESPACES, label_selector=labelled)
     remove(*map(resource_of, world.kinds), CONFIG_MAPS, selector=labelled)
-    for namespace in (one["metadata"]["name"] for one in shoots):
+    for namespace in (shoot["metadata"]["name"] for shoot in shoots):
         remove(ORPHANS, selector=f"{SHOOT_LABEL}={namespace}")
         for group in (group for actuator in world.actuators for group in actuator.seed_objects):
             with suppress(ApiError):  # the extension creates them without our label

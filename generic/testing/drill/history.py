@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.meta import ForceSource, Kind, Raw
-from generic.controller.metrics import Outcome
 from generic.kube.headers import DELETION_BLOCKED, as_dict
 from generic.reconciler.reporter import event_reason
+from generic.serving.metrics import Outcome
 from generic.testing.drill.bystanders import DISTURBANCE
 from generic.testing.drill.evidence import Life, Strip
-from generic.testing.drill.log import CLUSTER, EVENT, Entry
+from generic.testing.drill.log import CLUSTER, EVENT, LoggedVersion
 from generic.testing.garden import SHOOT, error_of, not_migrated_because, not_ready_because
 
 _FINAL = {event_reason(outcome): outcome.value for outcome in Outcome if outcome.final}
@@ -28,9 +28,9 @@ class History:
         kinds: Mapping[str, Kind],
         bad: Collection[str] = (),
         shoot_of: Callable[[Raw], str] = labelled_shoot,
-        finalizers: Collection[str] = (),
+        finalizers: Mapping[str, Collection[str]] = {},
     ) -> None:
-        """`bad` are the shoots with an invalid object; `finalizers` are ours beside the kinds'.
+        """`bad` are the shoots with an invalid object; `finalizers` are ours, by kind.
 
         `shoot_of` returns the shoot of an object; "": the object is no part of the drill.
         """
@@ -38,11 +38,13 @@ class History:
         self.strips: list[Strip] = []
         self.forced: dict[str, float] = {}
         """When the Cluster of a shoot first showed its force deletion."""
-        self._kinds, self._bad, self._shoot_of = kinds, bad, shoot_of
+        self._kinds = kinds
+        self._bad = bad
+        self._shoot_of = shoot_of
         self._finalizers = finalizers
         self._events: set[str] = set()
 
-    def read(self, entry: Entry) -> None:
+    def read(self, entry: LoggedVersion) -> None:
         """Add what the entry tells."""
         if entry.kind == EVENT:
             self._read_event(entry)
@@ -51,13 +53,13 @@ class History:
         elif life := self._life(entry):
             self._note(life, entry)
 
-    def read_all(self, entries: Iterable[Entry]) -> "History":
+    def read_all(self, entries: Iterable[LoggedVersion]) -> "History":
         """Add what all entries tell."""
         for entry in entries:
             self.read(entry)
         return self
 
-    def _life(self, entry: Entry) -> Life | None:
+    def _life(self, entry: LoggedVersion) -> Life | None:
         meta = entry.obj["metadata"]
         if meta["uid"] not in self.lives and (shoot := self._shoot_of(entry.obj)):
             owners = meta.get("ownerReferences") or ()
@@ -69,18 +71,20 @@ class History:
                 uid=meta["uid"],
                 created=entry.at,
                 bad=shoot in self._bad,
-                made=any(one["uid"] in self.lives for one in owners),
+                made=any(owner["uid"] in self.lives for owner in owners),
             )
         return self.lives.get(meta["uid"])
 
-    def _note(self, life: Life, entry: Entry) -> None:
-        at, obj, kind = entry.at, entry.obj, self._kinds[life.kind]
+    def _note(self, life: Life, entry: LoggedVersion) -> None:
+        at = entry.at
+        obj = entry.obj
+        kind = self._kinds[life.kind]
         if obj["metadata"].get("deletionTimestamp") is None and not entry.gone:
             _note_operation(life, obj, at)
             return
         life.deleted = _first(life.deleted, at)
         left = obj["metadata"].get("finalizers") or ()
-        ours = any(one == kind.finalizer or one in self._finalizers for one in left)
+        ours = not {*self._finalizers.get(kind.name, [kind.finalizer])}.isdisjoint(left)
         if ours and not entry.gone and (error := error_of(obj)):
             life.stuck = _first(life.stuck, at)
             _note_error(life, error)
@@ -109,7 +113,7 @@ class History:
             case _:
                 return _confirms(obj)
 
-    def _read_cluster(self, entry: Entry) -> None:
+    def _read_cluster(self, entry: LoggedVersion) -> None:
         shoot = entry.obj["metadata"]["name"]
         if not _confirms(entry.obj["spec"]["shoot"]):
             return
@@ -119,13 +123,15 @@ class History:
             if life.shoot == shoot and by_shoot and life.deleted is not None and life.gone is None:
                 life.forced = _first(life.forced, entry.at)
 
-    def _read_event(self, entry: Entry) -> None:
-        event, uid = entry.obj, entry.obj["metadata"]["uid"]
-        about, text = as_dict(event.get("involvedObject")), str(event.get("message"))
+    def _read_event(self, entry: LoggedVersion) -> None:
+        event = entry.obj
+        uid = entry.obj["metadata"]["uid"]
+        about = as_dict(event.get("involvedObject"))
+        text = str(event.get("message"))
         life = self.lives.get(str(about.get("uid")))
         if about.get("kind") == "Namespace":  # the object's own one was terminating
             object, _, text = text.partition(": ")
-            life = next((one for one in self.lives.values() if _as_event(one) == object), None)
+            life = next((live for live in self.lives.values() if _as_event(live) == object), None)
         if life is None or uid in self._events:
             return
         self._events.add(uid)
@@ -171,6 +177,6 @@ def _conditions(obj: Raw) -> dict[str, str]:
     """Return the update time and message of each condition, by type."""
     conditions = as_dict(obj.get("status")).get("conditions") or ()
     return {
-        str(one.get("type")): f"{one.get('lastUpdateTime')}: {one.get('message')}"
-        for one in conditions
+        str(condition.get("type")): f"{condition.get('lastUpdateTime')}: {condition.get('message')}"
+        for condition in conditions
     }

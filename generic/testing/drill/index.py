@@ -9,7 +9,7 @@ import attrs
 
 from generic.kube.plain import json_text
 from generic.kube.printable import printable
-from generic.testing.drill.all import Held
+from generic.testing.drill.all import RoundResult
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.report import write_all
@@ -27,7 +27,7 @@ class Index:
     started: str
     """RFC 3339."""
     origin: Origin
-    held: Sequence[Held]
+    held: Sequence[RoundResult]
 
 
 def write_index(folder: Path, index: Index) -> None:
@@ -40,29 +40,29 @@ def page_of(index: Index) -> str:
     """Return the page that links the reports of all rounds."""
     from generic.testing.drill.html import render  # needs jinja2
 
-    findings = [Finding(rule="", title="", problems=tuple(one.told)) for one in index.held]
-    verdict = f"{sum(not one.told for one in index.held)} of {len(index.held)} rounds hold."
+    findings = [Finding(rule="", title="", problems=tuple(item.told)) for item in index.held]
+    verdict = f"{sum(not item.told for item in index.held)} of {len(index.held)} rounds hold."
     return render("index", findings, what="All drills", verdict=verdict, index=index)
 
 
 def _json(index: Index) -> str:
     rounds = [
         {
-            "scenario": one.round.scenario,
-            "injected": one.round.injected,
-            "verdict": one.verdict.lower(),
-            "problems": one.told,
-            "report": str(one.report.with_suffix(".json")) if one.report else None,
-            "seconds": one.seconds,
+            "scenario": item.round.scenario,
+            "injected": item.round.injected,
+            "verdict": item.verdict.lower(),
+            "problems": item.told,
+            "report": str(item.report.with_suffix(".json")) if item.report else None,
+            "seconds": item.seconds,
         }
-        for one in index.held
+        for item in index.held
     ]
     told: dict[str, Any] = {
         "version": _VERSION,
         "title": index.title,
         "started": index.started,
         "origin": index.origin,
-        "passed": all(one.verdict == "holds" for one in index.held),
+        "passed": all(item.verdict == "holds" for item in index.held),
         "rounds": rounds,
     }
     return json_text(told) + "\n"
@@ -71,13 +71,14 @@ def _json(index: Index) -> str:
 def _junit(index: Index) -> str:
     """Return a suite for each round, with a case for each rule and one for the round itself."""
     root = Element("testsuites", name=printable(f"{index.origin.command}: {index.title}"))
-    for one in index.held:
-        name, seconds = f"{one.round.scenario}, {one.round.injected}", f"{one.seconds:.1f}"
+    for item in index.held:
+        name = f"{item.round.scenario}, {item.round.injected}"
+        seconds = f"{item.seconds:.1f}"
         suite = SubElement(root, "testsuite", name=name, timestamp=index.started, time=seconds)
         case = SubElement(suite, "testcase", classname=name, name="the round ran", time=seconds)
-        if one.problem:
-            _result(case, "error", one.problem)
-        for finding in one.findings:
+        if item.problem:
+            _result(case, "error", item.problem)
+        for finding in item.findings:
             title = f"{finding.rule}: {finding.title}"
             case = SubElement(suite, "testcase", classname=name, name=title)
             if not finding.holds:

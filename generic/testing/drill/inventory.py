@@ -6,8 +6,8 @@ from typing import Any
 from actuator.errors import ActuatorError, ConfigurationError
 from actuator.interface import Actuator, kind_of
 from actuator.meta import Kind, Raw
-from generic.testing.drill.world import World
-from generic.testing.garden import Flow, Garden, Shoot
+from generic.testing.drill.world import DrillWorld
+from generic.testing.garden import Garden, GardenletFlows, SeedShoot
 from generic.testing.garden.order import AFTERWARDS, CREATION, in_stages
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import types_of
@@ -35,7 +35,8 @@ def check_types(manifests: Iterable[Raw], actuators: Iterable[Actuator[Any]], ty
         if (kind := kind_of(actuator)).has_operation_annotation:
             served.setdefault(kind.name, []).extend(types_of(actuator, [type]))
     for manifest in manifests:
-        found, known = manifest.get("spec", {}).get("type"), served.get(manifest["kind"])
+        found = manifest.get("spec", {}).get("type")
+        known = served.get(manifest["kind"])
         if known is not None and found not in known:
             raise ConfigurationError(
                 f"{manifest['kind']} {manifest['metadata']['name']}: spec.type is {found!r}, which "
@@ -47,21 +48,25 @@ def check_types(manifests: Iterable[Raw], actuators: Iterable[Actuator[Any]], ty
 def spoiled(
     stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind], spoil: Callable[[Raw], None]
 ) -> list[Raw]:
-    """Return one object that `spoil` made invalid, and the objects that it needs."""
+    """Return one object that `spoil` made invalid, and the objects that it needs.
+
+    Without a kind that a force deletion ends there is none: nothing would delete it.
+    """
     names = {kind.name for kind in kinds}
     late = frozenset().union(*AFTERWARDS)
     everything = [manifest for stage in stages for manifest in stage]
-    bad = next(m for m in everything if m["kind"] in names - late)
-    spoil(bad)
-    return [*(m for m in everything if m["kind"] not in names), bad]
+    bad = [manifest for manifest in everything if manifest["kind"] in names - late][:1]
+    for manifest in bad:
+        spoil(manifest)
+    return [*(m for m in everything if m["kind"] not in names), *bad]
 
 
-def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
+def remaining_objects(world: DrillWorld, shoots: Sequence[SeedShoot]) -> Iterator[str]:
     """Yield the extension's seed objects that still exist. Raises ApiError."""
     for actuator in world.actuators:
         for group in actuator.seed_objects:
             for shoot in shoots:
-                where = shoot.technical_id if group.namespaced else ""
+                where = shoot.technical_id if group.resource.namespaced else ""
                 for obj in world.admin.list(
                     group.resource, where, label_selector=group.label_selector
                 ):
@@ -69,17 +74,18 @@ def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
 
 
 def clear(
-    world: World, shoots: Sequence[Shoot], *, patience: float, force: bool = False
+    world: DrillWorld, shoots: Sequence[SeedShoot], *, patience: float, force: bool = False
 ) -> list[str]:
     """Remove the rest of the shoots as gardenlet does; return the waits that timed out.
 
     `force`: their objects still exist, and are force-deleted first.
     """
-    garden, problems = Garden(world.admin), []
+    garden = Garden(world.admin)
+    problems = []
 
-    def clear_one(shoot: Shoot) -> None:
+    def clear_one(shoot: SeedShoot) -> None:
         try:
-            flow = Flow(garden, shoot, world.kinds, patience=patience)
+            flow = GardenletFlows(garden, shoot, world.kinds, patience=patience)
             if force:
                 flow.force_delete()
                 flow.delete_afterwards()

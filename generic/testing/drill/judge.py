@@ -13,9 +13,10 @@ import attrs
 
 from actuator.errors import ConfigurationError
 from actuator.interface import ExternalResource
-from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import UNKNOWN
+from generic.serving.metrics import Outcome
 from generic.testing.drill.evidence import Evidence, Life
+from generic.testing.garden.order import AFTERWARDS
 
 E = TypeVar("E")
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
@@ -58,8 +59,8 @@ class Finding:
 
 def unwritten(findings: Iterable[Finding]) -> str:
     """Return why the report was not written, or ""."""
-    lost = (one for one in findings if one.rule == REPORT and not one.exercised)
-    return next((one.untested[0] for one in lost), "")
+    lost = (finding for finding in findings if finding.rule == REPORT and not finding.exercised)
+    return next((item.untested[0] for item in lost), "")
 
 
 class Untested(str):
@@ -84,14 +85,14 @@ def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
 
 
 def _finding(rule: str, title: str, found: Sequence[str]) -> Finding:
-    untested = [one for one in found if isinstance(one, Untested)]
-    problems = [one for one in found if not isinstance(one, Untested)]
+    untested = [item for item in found if isinstance(item, Untested)]
+    problems = [item for item in found if not isinstance(item, Untested)]
     return Finding(
         rule=rule,
         title=title,
         problems=tuple(problems),
         untested=tuple(map(str, untested)),
-        exercised=bool(problems) or all(isinstance(one, PartUntested) for one in untested),
+        exercised=bool(problems) or all(isinstance(item, PartUntested) for item in untested),
     )
 
 
@@ -142,7 +143,7 @@ def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
 
 def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
     """Yield resources of the same type with the same tags, which are duplicates."""
-    made = Counter((one.type, tuple(sorted(one.tags.items()))) for one in outside)
+    made = Counter((resource.type, tuple(sorted(resource.tags.items()))) for resource in outside)
     for (type, tags), count in made.items():
         if count > 1:
             text = ", ".join(f"{key}={value}" for key, value in tags)
@@ -151,24 +152,24 @@ def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
 
 def check_tags(title: str, outside: Iterable[ExternalResource]) -> None:
     """Raise ConfigurationError if `made_twice` cannot tell resources of several shoots apart."""
-    types = Counter(one.type for one in outside if not one.tags)
+    types = Counter(resource.type for resource in outside if not resource.tags)
     for type in (type for type, count in types.items() if count > 1):
         raise ConfigurationError(
-            f"{title}: left_outside returns {types[type]} of {type} without tags; return tags that "
-            "contain the shoot's technical ID, by which invariant I4 finds duplicates"
+            f"{title}: remaining_resources returns {types[type]} of {type} without tags; return "
+            "tags that contain the shoot's technical ID, by which invariant I4 finds duplicates"
         )
 
 
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
     """Check I1."""
     recorded = [record.resource for record in evidence.records]
-    if not evidence.outside_after:
+    if not evidence.resources_after:
         yield Untested("no external resource remained")
-    for real in evidence.outside_after:
-        if not any(covers(one, real) for one in recorded):
+    for real in evidence.resources_after:
+        if not any(covers(item, real) for item in recorded):
             yield f"{real} still exists, and is not recorded"
     for record in evidence.records:
-        exists = any(covers(record.resource, real) for real in evidence.outside_after)
+        exists = any(covers(record.resource, real) for real in evidence.resources_after)
         if record.resource.id and not exists:
             yield f"{record.resource} is recorded for {record.owner}, and does not exist"
         elif evidence.shoots_only and record.resource.type != UNKNOWN.type:
@@ -193,7 +194,9 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
         elif life.said != life.outcomes:
             told = ", ".join(life.said) or "nothing"
             yield f"{life.key}: the events report {told}, not {life.outcomes[0]}"
-    counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
+    counted = (
+        sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.removed_externally
+    )
     released = sum(life.released is not None for life in evidence.lives)
     if counted != released:
         yield (
@@ -204,17 +207,17 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
 
 def _made_once(evidence: Evidence) -> Iterable[str]:
     """Check I4."""
-    if not evidence.outside_before:
+    if not evidence.resources_before:
         yield "nothing existed outside before the deletion"
-    yield from made_twice(evidence.outside_before)
+    yield from made_twice(evidence.resources_before)
     shoots = {life.shoot for life in evidence.lives}
-    for real in evidence.outside_before:
+    for real in evidence.resources_before:
         words = {part for pair in real.tags.items() for text in pair for part in text.split("/")}
         if real.tags and not words & shoots:
             yield f"{real} was created for none of the shoots"
 
 
-def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
+def _blocked_has_reason(evidence: Evidence) -> Iterable[str]:
     """Check I5."""
     if not any(life.stuck is not None for life in evidence.rehearsed):
         yield Untested("no object was blocked")
@@ -238,7 +241,9 @@ def _was_stuck(life: Life) -> bool:
 
 def _others_go_on(evidence: Evidence) -> Iterable[str]:
     """Check I6."""
-    if not any(life.bad for life in evidence.lives):
+    if {life.kind for life in evidence.lives} <= frozenset().union(*AFTERWARDS):
+        yield Untested("a force deletion ends no object of these kinds")
+    elif not any(life.bad for life in evidence.lives):
         yield "no invalid object was created"
     for life in evidence.rehearsed:
         if life.ready is None and life.failed is None:
@@ -252,22 +257,23 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
     for life in evidence.rehearsed:
         if life.gone is None:
             yield f"{life.key} still exists"
-    yield from evidence.leftovers
+    yield from evidence.remaining_objects
 
 
 def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
     """Check the rule `webhooks`."""
     for failure in FAILURES.values():
-        if not any(one.failure == failure for one in evidence.webhooks):
+        if not any(webhook.failure == failure for webhook in evidence.webhooks):
             yield PartUntested(f"a webhook that fails because {failure}; use more shoots")
     for shoot in dict.fromkeys(life.shoot for life in evidence.rehearsed):
-        refused = [one for one in evidence.webhooks if one.shoot == shoot]
+        refused = [webhook for webhook in evidence.webhooks if webhook.shoot == shoot]
         if not refused:
             yield f"{shoot}: no webhook refused a request, so none was rehearsed"
-        for one in (one for one in refused if one.seconds is None):
+        for element in (item for item in refused if item.seconds is None):
             yield (
-                f"{shoot}: webhook {one.webhook} ({one.policy}) blocked the force deletion: "
-                f"it refused {one.request}: {one.error}"
+                f"{shoot}: webhook {element.webhook} ({element.policy}) "
+                "blocked the force deletion: "
+                f"it refused {element.request}: {element.error}"
             )
 
 
@@ -298,7 +304,7 @@ RULES: Rules[Evidence] = {
     "I2": ("Objects and finalizers of other controllers are unchanged", _bystanders_untouched),
     "I3": ("Each object has exactly one outcome", _one_outcome_each),
     "I4": ("Each external resource was created once", _made_once),
-    "I5": ("Each blocked object reports the reason, and keeps it up to date", _blocked_says_why),
+    "I5": ("Each blocked object reports the reason, and keeps it up to date", _blocked_has_reason),
     "I6": ("An invalid object blocks no other", _others_go_on),
 }
 

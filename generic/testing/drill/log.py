@@ -19,15 +19,17 @@ from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS
 from generic.testing.watching import BOOKMARK, DELETED, following, newest, short_stream
 
-CLUSTER, EVENT = "Cluster", "Event"
+CLUSTER = "Cluster"
+EVENT = "Event"
 _EVENTS = Resource("v1", "events")
-_PAUSE, _AT_MOST = 0.2, 30.0
+_PAUSE = 0.2
+_MAX_SECONDS = 30.0
 _HEAD = ("name", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations")
 _META = frozenset({*_HEAD, "finalizers", "deletionTimestamp", "ownerReferences"})
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
+class LoggedVersion:
     """One version of an object."""
 
     at: float
@@ -43,7 +45,7 @@ class Entry:
         return int(self.obj["metadata"]["resourceVersion"])
 
 
-class Log:
+class DrillLog:
     """Receives the versions of a drill's objects; `on_entry` is called for each, once."""
 
     def __init__(
@@ -51,7 +53,7 @@ class Log:
         client: HttpClient,
         kinds: Mapping[str, Kind],
         selector: str,
-        on_entry: Callable[[Entry], None],
+        on_entry: Callable[[LoggedVersion], None],
     ) -> None:
         self._client = client
         self._on_entry = on_entry
@@ -60,7 +62,7 @@ class Log:
         self._lock = threading.Lock()
         self._seen: set[tuple[str, str, bool]] = set()
         self._alive: dict[str, dict[str, Raw]] = {kind: {} for kind in self._watched}
-        self._entries: list[Entry] = []
+        self._entries: list[LoggedVersion] = []
         self._start = time.monotonic()
         self.gaps: list[str] = []
         """The reasons why versions may be missing."""
@@ -69,7 +71,7 @@ class Log:
         """Return the seconds since the drill began."""
         return time.monotonic() - self._start
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LoggedVersion]:
         """Return the versions in the order of their writes, then the events.
 
         Events may be in another etcd, so that their numbers tell nothing.
@@ -93,7 +95,7 @@ class Log:
             else:
                 self._alive[kind][meta["uid"]] = obj
             try:
-                entry = Entry(at=self.now(), kind=kind, obj=_reduced(kind, obj), gone=gone)
+                entry = LoggedVersion(at=self.now(), kind=kind, obj=_reduced(kind, obj), gone=gone)
                 self._on_entry(entry)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 self.gaps.append(f"{kind} {meta['name']} cannot be read: {error!r}")
@@ -126,7 +128,7 @@ class Log:
             except Gone:
                 version = ""
             except (ApiError, ValueError) as error:
-                if ended and time.monotonic() - ended > _AT_MOST:
+                if ended and time.monotonic() - ended > _MAX_SECONDS:
                     self.gaps.append(f"{kind}: {error}")
                     return
                 time.sleep(_PAUSE)
@@ -142,7 +144,8 @@ class Log:
     def _list(self, kind: str) -> str:
         """Read the newest versions; an object that is not among them is gone."""
         resource, selector = self._watched[kind]
-        before, found = dict(self._alive[kind]), set()
+        before = dict(self._alive[kind])
+        found = set()
         for objects, version in self._client.pages(resource, label_selector=selector):  # noqa: B007
             for obj in objects:
                 found.add(obj["metadata"]["uid"])

@@ -12,7 +12,7 @@ from generic.reconciler.deletion.force_deletion import IN_SEED
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.drill.evidence import Evidence, Life, Record
 from generic.testing.drill.history import History, labelled_shoot
-from generic.testing.drill.log import Log
+from generic.testing.drill.log import DrillLog
 
 
 class Observer:
@@ -28,13 +28,13 @@ class Observer:
     ) -> None:
         """See History."""
         by_name: dict[str, Kind] = {}
-        finalizers = set()
+        self._finalizers: dict[str, set[str]] = {}
         for kind in kinds:  # several of one name have finalizers of their own
             by_name[kind.name] = kind
-            finalizers.add(kind.finalizer)
-        self._new = partial(History, by_name, bad, shoot_of, finalizers)
+            self._finalizers.setdefault(kind.name, set()).add(kind.finalizer)
+        self._new = partial(History, by_name, bad, shoot_of, self._finalizers)
         self._so_far = self._new()
-        self._log = Log(client, by_name, selector, self._so_far.read)
+        self._log = DrillLog(client, by_name, selector, self._so_far.read)
         self.now = self._log.now
         self.follow = self._log.take
 
@@ -58,6 +58,7 @@ class Observer:
         evidence.lives = list(history.lives.values())
         evidence.strips = history.strips
         evidence.gaps = list(self._log.gaps)
+        evidence.finalizers = {kind: sorted(own) for kind, own in self._finalizers.items()}
 
 
 def read_records(client: Client, namespace: str) -> list[Record]:

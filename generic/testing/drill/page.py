@@ -35,12 +35,14 @@ def page(
         "strips": strips.most_common(),
         "webhooks": list(refusals(evidence)),
         "left": _left(evidence),
-        "acts": [(_clock(evidence, one.at), seconds(one.at), one.text) for one in evidence.acts],
+        "acts": [(_clock(evidence, act.at), seconds(act.at), act.text) for act in evidence.acts],
         "facts": {
             **({"Path": evidence.path} if evidence.path else {}),
             **({"Cluster": evidence.target} if evidence.target else {}),
             **({"Manager": evidence.manager} if evidence.manager else {}),
-            "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
+            "Outcomes": _pairs(
+                {**evidence.counted, "removed externally": evidence.removed_externally}
+            ),
             "The manager's requests": _pairs(evidence.requests),
             "Gardenlet's timeouts and thresholds": scale_text(evidence),
         },
@@ -69,7 +71,7 @@ def scale_text(evidence: Evidence) -> str:
 def _verdict(evidence: Evidence) -> str:
     if evidence.stopped:
         return f"It stopped: {evidence.stopped}"
-    left = evidence.outside_after
+    left = evidence.resources_after
     recorded = sum(any(covers(r.resource, real) for r in evidence.records) for real in left)
     there = f"{len(left)} external resource{' remains' if len(left) == 1 else 's remain'}"
     if evidence.path:
@@ -82,7 +84,8 @@ def _verdict(evidence: Evidence) -> str:
 
 def _stuck(evidence: Evidence) -> str:
     lives = [life for life in evidence.rehearsed if life.stuck is not None]
-    stuck, shoots = len({life.shoot for life in lives}), len({o.shoot for o in evidence.rehearsed})
+    stuck = len({life.shoot for life in lives})
+    shoots = len({o.shoot for o in evidence.rehearsed})
     codes = ", ".join(sorted({code for life in lives for code in life.codes})) or "no code"
     return f"{stuck} of {shoots} shoots were stuck in deletion{f' ({codes})' if stuck else ''}."
 
@@ -107,19 +110,23 @@ def _reasons(evidence: Evidence) -> list[Sequence[str]]:
 
 def refusals(evidence: Evidence) -> Iterator[Sequence[str]]:
     """Yield a row for each request that a failing webhook refused."""
-    for one in evidence.webhooks:
-        hook = f"{one.webhook} ({one.policy}): {one.failure}"
-        took = "blocked" if one.seconds is None else f"not blocked: it took {one.seconds:.1f} s"
-        yield hook, f"{short(one.shoot)}: {one.request}", one.error, took
+    for webhook in evidence.webhooks:
+        hook = f"{webhook.webhook} ({webhook.policy}): {webhook.failure}"
+        took = (
+            "blocked"
+            if webhook.seconds is None
+            else f"not blocked: it took {webhook.seconds:.1f} s"
+        )
+        yield hook, f"{short(webhook.shoot)}: {webhook.request}", webhook.error, took
 
 
 def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:
     """Yield a row for each recorded resource, then for each unrecorded one, without an owner."""
     for record in evidence.records:
-        there = any(covers(record.resource, real) for real in evidence.outside_after)
+        there = any(covers(record.resource, real) for real in evidence.resources_after)
         owner = (short(record.shoot), record.owner)
         yield *_cells(record.resource), *owner, "yes" if there else "no"
-    for real in evidence.outside_after:
+    for real in evidence.resources_after:
         if not any(covers(record.resource, real) for record in evidence.records):
             yield *_cells(real), "", None, "yes"
 
@@ -152,12 +159,13 @@ def summed_up(lives: Sequence[Life]) -> list[Life]:
         shoots.setdefault(life.shoot, []).append(life)
     if len(lives) > _MANY:
         return [_sum(group) for group in shoots.values()]
-    return [one for group in shoots.values() for one in sorted(group, key=lambda o: o.created)]
+    return [item for group in shoots.values() for item in sorted(group, key=lambda o: o.created)]
 
 
 def _sum(lives: Sequence[Life]) -> Life:
     """Summarize a shoot: ready and gone when all are, deleted and stuck when the first is."""
-    first, last = min, max
+    first = min
+    last = max
     return Life(
         kind=f"({len(lives)} objects)",
         shoot=lives[0].shoot,
@@ -189,7 +197,7 @@ def rows(lives: Iterable[Life]) -> Iterator[Sequence[str]]:
 
 def _ended(life: Life) -> str:
     counts = Counter(life.outcomes)
-    return ", ".join(f"{n} {one}" if n > 1 else one for one, n in counts.items()) or "-"
+    return ", ".join(f"{n} {count}" if n > 1 else count for count, n in counts.items()) or "-"
 
 
 def drawn(lives: Sequence[Life]) -> dict[str, Any]:

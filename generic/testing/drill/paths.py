@@ -9,9 +9,9 @@ from functools import partial
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.testing.drill.evidence import Bystander
-from generic.testing.drill.run import Run
+from generic.testing.drill.run import DrillRun
 from generic.testing.drill.seeds import other_owners
-from generic.testing.garden import Flow, Shoot, ShootState, order
+from generic.testing.garden import GardenletFlows, SeedShoot, ShootState, order
 from generic.testing.polling import parallel
 
 PATHS: Mapping[str, str] = {
@@ -31,7 +31,7 @@ PATHS: Mapping[str, str] = {
 }
 """The steps of each path. `break` and `repair` act outside; a step with `!` must get stuck."""
 
-STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
+STEPS: Mapping[str, Callable[[GardenletFlows, Sequence[Raw], ShootState], ShootState | None]] = {
     "create": lambda flow, manifests, _: flow.create(manifests),
     "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
     "hibernate": lambda flow, manifests, _: flow.reconcile(manifests, hibernated=True),
@@ -60,7 +60,7 @@ TEXTS: Mapping[str, str] = {
 """Of each step, for people; `break` is described by its scenario."""
 
 
-class PathRun(Run):
+class PathRun(DrillRun):
     """Shoots on one path, and one more shoot that must not be affected."""
 
     def play(self) -> None:
@@ -73,26 +73,27 @@ class PathRun(Run):
         steps = self.evidence.path.partition(": ")[2].split()
         self.evidence.scale = order.SCALE if any("!" in step for step in steps) else None
         if "break" not in steps:
-            self.evidence.scenario, self.evidence.scenario_text = "", "Nothing outside fails."
+            self.evidence.scenario = ""
+            self.evidence.scenario_text = "Nothing outside fails."
         with other_owners(self._world.admin, self._world.actuators, namespaces):
             self._take("create", [neighbour], states)
             for step in steps:
                 self._take(step, self._shoots, states)
             until = self._observer.now()
             self._take("delete", [neighbour], states)
-        for life in (one for one in self._lives() if one.shoot == neighbour.technical_id):
+        for life in (live for live in self._lives() if live.shoot == neighbour.technical_id):
             problem = None if life.deleted is None or life.deleted >= until else "it was deleted"
             self.evidence.bystanders.append(Bystander(name=life.key, problem=problem))
 
-    def _take(self, step: str, shoots: Sequence[Shoot], states: dict[str, ShootState]) -> None:
+    def _take(self, step: str, shoots: Sequence[SeedShoot], states: dict[str, ShootState]) -> None:
         names = ", ".join(shoot.name for shoot in shoots)
         text = TEXTS[step.rstrip("!")].format(names)
         match step:
             case "break":
-                self.break_outside()
+                self.inject_failure()
             case "repair":
                 self.act(text)
-                self._rehearsal.mend_outside()
+                self._rehearsal.repair_failure()
             case "fail":
                 self.act(text)
                 parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
@@ -100,21 +101,28 @@ class PathRun(Run):
                 self.act(f"{text}, which must get stuck" if "!" in step else text)
                 parallel(shoots, lambda shoot: self._try(step, shoot, shoots, states))
         if step == "create":
-            self.evidence.outside_before = list(self._rehearsal.left_outside())
+            self.evidence.resources_before = list(self._rehearsal.remaining_resources())
         if step == "delete!":
             self.count_failed()
 
-    def _see(self, shoots: Sequence[Shoot], _problem: str) -> None:
+    def _see(self, shoots: Sequence[SeedShoot], _problem: str) -> None:
         self.check_readiness(shoots)
 
     def _try(
-        self, step: str, shoot: Shoot, shoots: Sequence[Shoot], states: dict[str, ShootState]
+        self,
+        step: str,
+        shoot: SeedShoot,
+        shoots: Sequence[SeedShoot],
+        states: dict[str, ShootState],
     ) -> None:
         name, stuck, _ = step.partition("!")
-        patience, scale = self._settings.patience, order.SCALE if stuck else None
+        patience = self._settings.patience
+        scale = order.SCALE if stuck else None
         kinds = self._world.kinds
         progress = partial(self._see, shoots) if step == "create" else lambda _: None
-        flow = Flow(self._garden, shoot, kinds, patience=patience, progress=progress, scale=scale)
+        flow = GardenletFlows(
+            self._garden, shoot, kinds, patience=patience, progress=progress, scale=scale
+        )
         manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
         problem = "did not get stuck" if stuck else ""
         try:

@@ -23,7 +23,7 @@ from actuator.meta import wire_name
 from generic.kube.plain import json_text
 from generic.testing.drill.judge import Finding
 
-_VERSION = 2
+_VERSION = 3
 _PROBE = bytes(1 << 20)
 """More than the files of a drill usually need."""
 E = TypeVar("E", bound=AttrsInstance)
@@ -45,7 +45,8 @@ def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
     converter.register_structure_hook_factory(attrs.has, partial(_reader, converter))
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        version, passed = told["version"], told["passed"]
+        version = told["version"]
+        passed = told["passed"]
         evidence = converter.structure(told["evidence"], cls)
         findings = converter.structure(told["findings"], list[Finding])
     except (OSError, ValueError, KeyError, TypeError, BaseValidationError) as error:

@@ -10,13 +10,13 @@ from actuator.meta import Kind, Raw
 from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Act, Evidence, Life
 from generic.testing.drill.foreign import foreign_world
-from generic.testing.drill.inventory import check_types, clear, leftovers, plan, spoiled
+from generic.testing.drill.inventory import check_types, clear, plan, remaining_objects, spoiled
 from generic.testing.drill.judge import check_tags
 from generic.testing.drill.observe import Observer, read_records
-from generic.testing.drill.readiness import Readiness, Stopped
-from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.drill.world import World, beside, embedded_world
-from generic.testing.garden import Garden, Shoot
+from generic.testing.drill.readiness import Readiness, Stopped, hopeless_after
+from generic.testing.drill.settings import DrillSettings, Watcher
+from generic.testing.drill.world import DrillWorld, beside, embedded_world
+from generic.testing.garden import Garden, SeedShoot
 from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
 from generic.testing.polling import parallel, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
@@ -26,19 +26,18 @@ _LAST_WORD = 5.0
 """Seconds that a manager has to report the outcome, once the object is released."""
 _GARBAGE_SECONDS = 8.0
 """The simulated garbage collector has deleted what is unused by then."""
-_NOT_REACHED = "The drill ended before it caused the failure."
 
 
 def drill(
-    settings: Settings,
+    settings: DrillSettings,
     rehearsal: CombinedRehearsal,
     watcher: Watcher,
-    of: "type[Run] | None" = None,
+    of: "Callable[..., DrillRun] | None" = None,
 ) -> Evidence:
     """Rehearse a force deletion and return the evidence. Always cleans up.
 
-    `of`: another procedure than a force deletion. Raises ActuatorError or ApiError if the drill
-    could not run.
+    `of` makes another procedure than a force deletion. Raises ActuatorError or ApiError if the
+    drill could not run.
     """
     began = time.monotonic()
     if settings.kubeconfig is None:
@@ -47,17 +46,21 @@ def drill(
         seed = (settings.kubeconfig, settings.context)
         opening = foreign_world(rehearsal, *seed, watcher.say)
     with opening as world:
-        run = (of or Run)(settings, rehearsal, watcher, world)
+        run = (of or DrillRun)(settings, rehearsal, watcher, world)
         run.rehearse()
         run.evidence.seconds = time.monotonic() - began
         return run.evidence
 
 
-class Run:
+class DrillRun:
     """The steps of one drill, and their common state."""
 
     def __init__(
-        self, settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, world: World
+        self,
+        settings: DrillSettings,
+        rehearsal: CombinedRehearsal,
+        watcher: Watcher,
+        world: DrillWorld,
     ) -> None:
         self._settings = settings
         self._rehearsal = rehearsal
@@ -65,19 +68,19 @@ class Run:
         self._world = world
         self._kinds = {kind.name: kind for kind in world.kinds}
         self._garden = Garden(world.admin)
-        self._shoots = world.names.shoots(settings.shoots, rehearsal.region)
-        self._bad = world.names.shoot("bad", rehearsal.region)
-        bad = [self._bad.technical_id]
+        bad = world.names.shoot("bad", rehearsal.region)
+        plain = [*world.names.shoots(settings.shoots, rehearsal.region), bad]
+        *self._shoots, self._bad = [world.names.documented(s, rehearsal.cluster) for s in plain]
         kinds = list(map(kind_of, world.actuators))
-        self._observer = Observer(world.direct, kinds, world.names.selector, bad)
+        selector = world.names.selector
+        self._observer = Observer(world.direct, kinds, selector, [bad.technical_id])
         self._cleared = [*self._shoots, self._bad]
-        self._readiness = Readiness(watcher.failing)
+        self._readiness = Readiness(watcher.failing, hopeless_after(rehearsal.with_shoot_api))
         self.evidence = Evidence(
-            **settings.facts(world.names, rehearsal, _NOT_REACHED),
+            **settings.facts(world.names, rehearsal),
             target=world.target,
             manager=beside(world.names) if world.target.context else "",
             path=settings.path,
-            finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
 
     def rehearse(self) -> None:
@@ -103,7 +106,8 @@ class Run:
     @property
     def cause(self) -> str:
         """The rehearsal's scenario that breaks the outside world: the given or the first one."""
-        given, known = self._settings.scenario, self._rehearsal.scenarios
+        given = self._settings.scenario
+        known = self._rehearsal.scenarios
         return given if given in known else next(iter(known))
 
     def act(self, text: str) -> None:
@@ -111,11 +115,11 @@ class Run:
         self._watcher.say(text)
         self.evidence.acts.append(Act(at=self._observer.now(), text=text))
 
-    def break_outside(self, before: str = "") -> None:
+    def inject_failure(self, before: str = "") -> None:
         """Cause the failure of the scenario; the evidence names it, after the text `before`."""
         self.evidence.scenario_text = before + self._rehearsal.scenarios[self.cause]
         self.act(self.evidence.scenario_text)
-        self._rehearsal.break_outside(self.cause)
+        self._rehearsal.inject_failure(self.cause)
 
     def start_manager(self) -> None:
         """Start the manager under test, and wait until its caches are filled."""
@@ -142,7 +146,7 @@ class Run:
         )
         for step in range(max(map(len, plans.values()))):
 
-            def deploy(shoot: Shoot, step: int = step) -> None:
+            def deploy(shoot: SeedShoot, step: int = step) -> None:
                 self._deploy(plans[shoot.technical_id][step])
 
             parallel(self._shoots, deploy)
@@ -151,14 +155,14 @@ class Run:
             except Stopped:
                 parallel(self._shoots, self._look_at_bystanders)  # it releases them
                 raise
-        self.evidence.outside_before = list(self._rehearsal.left_outside())
-        check_tags(self._rehearsal.title, self.evidence.outside_before)
+        self.evidence.resources_before = list(self._rehearsal.remaining_resources())
+        check_tags(self._rehearsal.title, self.evidence.resources_before)
 
     def _is_ready(self, life: Life) -> bool:
         self.check_readiness(self._shoots)
         return life.ready is not None
 
-    def check_readiness(self, shoots: Sequence[Shoot]) -> None:
+    def check_readiness(self, shoots: Sequence[SeedShoot]) -> None:
         """Show the errors of these shoots; raise Stopped if none of them can become ready."""
         names = [shoot.technical_id for shoot in shoots]
         self._readiness.check(self._observer.lives, names, self._observer.now())
@@ -169,7 +173,7 @@ class Run:
         gardenlet deletes stage by stage: the first stage that is stuck blocks the later ones.
         `before` is a text about what the drill did before.
         """
-        self.break_outside(before)
+        self.inject_failure(before)
         self._world.trouble.begin()
         parallel([*self._shoots, self._bad], self._garden.mark_deleted)
         for stage in in_stages(DELETION, self._world.kinds):
@@ -219,26 +223,29 @@ class Run:
 
     def take_stock(self) -> None:
         """Collect Orphans, remaining objects in the seed and remaining external resources."""
-        evidence, world = self.evidence, self._world
+        evidence = self.evidence
+        world = self._world
         for shoot in [*self._shoots, self._bad]:
             evidence.records += read_records(world.admin, shoot.technical_id)
         claimed = self._claimed()
         for life in evidence.lives:
             life.outcomes = claimed.get(life.uid, [])
         patience = 0.0 if evidence.stopped else _GARBAGE_SECONDS
-        left = wait_while(lambda: list(leftovers(world, self._shoots)), patience, every=0.2)
-        evidence.leftovers = list(left)
+        left = wait_while(lambda: list(remaining_objects(world, self._shoots)), patience, every=0.2)
+        evidence.remaining_objects = list(left)
         total = world.manager.metrics.total
         evidence.counted = total(_DELETIONS, "outcome")
         evidence.stripped = sum(
             total("actuator_seed_finalizers_stripped_total", "resource").values()
         )
-        evidence.bypassed = sum(total("actuator_deletions_bypassed_total", "kind").values())
+        evidence.removed_externally = sum(
+            total("actuator_finalizers_removed_externally_total", "kind").values()
+        )
         evidence.requests = total("rest_client_requests_total", "method")
-        evidence.outside_after = list(self._rehearsal.left_outside())
+        evidence.resources_after = list(self._rehearsal.remaining_resources())
         if evidence.stopped:
-            self._rehearsal.mend_outside()
-        evidence.leftovers += clear(
+            self._rehearsal.repair_failure()
+        evidence.remaining_objects += clear(
             world,
             self._cleared,
             patience=self._settings.patience,
@@ -253,13 +260,13 @@ class Run:
                 claimed.setdefault(ended.uid, []).append(ended.outcome.value)
         return claimed
 
-    def _plan(self, shoot: Shoot) -> list[list[Raw]]:
+    def _plan(self, shoot: SeedShoot) -> list[list[Raw]]:
         """Return a shoot's manifests in stages; the first shoot's have an external finalizer."""
         stages = plan(
             self._rehearsal.manifests(self._world.names.rehearsed(shoot)), self._world.kinds
         )
         if shoot is self._shoots[0]:
-            for manifest in (one for stage in stages for one in stage):
+            for manifest in (item for stage in stages for item in stage):
                 if manifest["kind"] in self._kinds:
                     manifest["metadata"]["finalizers"] = [bystanders.WITNESS]
         return stages
@@ -286,7 +293,7 @@ class Run:
     def _delete_afterwards(self, late: Sequence[Life]) -> None:
         """Delete the kinds without force deletion, which need a working outside world."""
         self.act("Repairing the outside world, and deleting the kinds without force deletion")
-        self._rehearsal.mend_outside()
+        self._rehearsal.repair_failure()
         for stage in in_stages(AFTERWARDS, self._world.kinds):
             lives = self._of(stage, late)
             self._delete(lives)
@@ -314,7 +321,7 @@ class Run:
         if lives:
             wait_while(waiting, self._settings.patience, every=0.1)
 
-    def _look_at_bystanders(self, shoot: Shoot) -> None:
+    def _look_at_bystanders(self, shoot: SeedShoot) -> None:
         """Check the external objects; then release them, so that namespaces can be deleted."""
         ours = self._lives() if shoot is self._shoots[0] else []
         found = [
@@ -325,4 +332,4 @@ class Run:
                 if life.shoot == shoot.technical_id and not life.made
             ),
         ]
-        self.evidence.bystanders += [bystanders.look_at(self._world.admin, *one) for one in found]
+        self.evidence.bystanders += [bystanders.look_at(self._world.admin, *item) for item in found]

@@ -1,31 +1,29 @@
 """Embedded seeds for drills: a cluster with a rehearsal's kinds and simulated controllers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from actuator.cluster import Cluster
 from actuator.errors import ApiError
 from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
 from generic.library.machines import MACHINES
-from generic.library.managedresources import MANAGED_RESOURCES
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant
-from generic.reconciler.orphans import Orphan
+from generic.testing.controllers import SEED_KINDS, seed_controllers
+from generic.testing.drill.shoots import ShootRehearsal
 from generic.testing.envtest import Environment
-from generic.testing.garbagecollector import GarbageCollector
 from generic.testing.garden.cleanup import Own
-from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal
-from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install_crds
+from generic.testing.shootapi import ShootServers
+from generic.testing.shoots import Shoots
 
 
 @attrs.frozen
@@ -45,34 +43,32 @@ def embedded_seed(
     rehearsal: CombinedRehearsal, say: Callable[[str], None]
 ) -> AbstractContextManager[EmbeddedSeed]:
     """Run a seed with the kinds and the simulated controllers of a rehearsal, as `running_seed`."""
-    classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
-    crds = [*map(crd, dict.fromkeys(classes)), *rehearsal.crds()]
-    return running_seed(crds, rehearsal.other_controllers, say)
+    classes = dict.fromkeys(map(object_class, rehearsal.actuators()))
+    crds = [*map(crd, classes), *rehearsal.crds()]
+    shoots: Shoots | ShootServers | None = Shoots()
+    if rehearsal.with_shoot_api:
+        shoots = rehearsal.servers
+    elif any(isinstance(part, ShootRehearsal) for part in rehearsal.parts):
+        shoots = None  # its own controllers serve them
+    return running_seed(crds, shoots, say, rehearsal.other_controllers)
 
 
 @contextmanager
 def running_seed(
     crds: Sequence[Raw],
-    other_controllers: Callable[[Client], Sequence[Callable[[], None]]],
+    shoots: Shoots | ShootServers | None,
     say: Callable[[str], None],
+    other_controllers: Callable[[Client], Sequence[Callable[[], None]]] = lambda _: (),
 ) -> Iterator[EmbeddedSeed]:
-    """Run a seed with these CRDs and simulated controllers until the context is left.
+    """Run a seed with SEED_KINDS, these CRDs and simulated controllers until the context is left.
 
-    Simulated controllers serve ManagedResources and machine objects if their CRDs are installed.
+    `shoots` as for `seed_controllers`.
     """
-    with ExitStack() as stack:
-        environment = stack.enter_context(Environment(progress=say))
+    with Environment(progress=say) as environment:
         admin = connect(environment.kubeconfig, connections=40)
-        install_crds(admin, crds)
-        served = {one["metadata"]["name"] for one in crds}
-        polls = list(other_controllers(admin))
-        if str(MANAGED_RESOURCES) in served:
-            polls += [ResourceManager(admin).poll, GarbageCollector(admin).poll]
-        if str(MACHINES) in served:
-            polls.append(MachineControllers(admin).poll)
-        for poll in polls:
-            stack.enter_context(polling(poll, "other-controller"))
-        yield EmbeddedSeed(environment, admin)
+        install_crds(admin, [*SEED_KINDS, *crds])
+        with seed_controllers(admin, shoots, other_controllers(admin)):
+            yield EmbeddedSeed(environment, admin)
 
 
 def other_owners(
@@ -103,7 +99,7 @@ def other_owners(
         )
         for actuator in actuators
         for group in actuator.seed_objects
-        if group.finalizers and group.namespaced and group.resource.group not in served
+        if group.finalizers and group.resource.namespaced and group.resource.group not in served
     ]
 
     def poll() -> None:

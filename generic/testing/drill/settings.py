@@ -14,9 +14,11 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.trouble import CALM, Trouble
 from generic.testing.rehearsal import CombinedRehearsal
 
+_NOT_REACHED = "The drill ended before it caused the failure."
+
 
 @attrs.frozen(kw_only=True)
-class Settings:
+class DrillSettings:
     """Settings of one drill. `patience`: seconds that each phase may take."""
 
     shoots: int = 10
@@ -28,7 +30,7 @@ class Settings:
     break_rule: str | None = None
     trouble: Trouble = CALM
     patience: float = 60.0
-    dice: int | None = None
+    random_seed: int | None = None
     """Random seed that decides when managers are killed; None: a random one."""
     origin: Origin = attrs.field(factory=Origin)
 
@@ -37,8 +39,10 @@ class Settings:
         """The rule that is broken on purpose; an empty Break for none."""
         return {**MIGRATION_BREAKS, **BREAKS}.get(self.break_rule or "", Break())
 
-    def facts(self, names: Names, rehearsal: CombinedRehearsal, text: str) -> dict[str, Any]:
-        """Return what DrillEvidence has at the start; `text` describes the scenario."""
+    def facts(
+        self, names: Names, rehearsal: CombinedRehearsal, text: str = _NOT_REACHED
+    ) -> dict[str, Any]:
+        """Return what DrillEvidence has at the start; `text` describes the caused failure."""
         return {
             "drill": names.id,
             "title": rehearsal.title,

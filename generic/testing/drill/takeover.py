@@ -10,17 +10,19 @@ from actuator.interface import SECRETS, Client
 from actuator.meta import Raw
 from generic.kube.patches import add, remove
 from generic.library.lookup import find_all
-from generic.library.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
+from generic.library.managedresources.kind import MANAGED_RESOURCES
+from generic.library.managedresources.ours import GO_LIBRARY
+from generic.library.references import GARBAGE_COLLECTABLE
 from generic.testing.drill.evidence import Bystander
-from generic.testing.drill.run import Run
+from generic.testing.drill.run import DrillRun
 from generic.testing.drill.world import manager_for, serving
-from generic.testing.garden import Flow, Shoot
+from generic.testing.garden import GardenletFlows, SeedShoot
 from generic.testing.polling import parallel
 
 SCENARIO = "take-over"
 
 
-class TakeOver(Run):
+class TakeOver(DrillRun):
     """A former extension creates the shoots; ours takes over, and then they are force-deleted."""
 
     def play(self) -> None:
@@ -40,7 +42,7 @@ class TakeOver(Run):
         """
         self.act("Taking over from a Go extension")
         before = self._managed()
-        left = [one for one in before if one["metadata"]["name"] in GO_LIBRARY]
+        left = [obj for obj in before if obj["metadata"]["name"] in GO_LIBRARY]
         for managed in left:
             _leave(self._world.admin, managed)
         if not left:
@@ -54,22 +56,26 @@ class TakeOver(Run):
             lost = None if meta["uid"] in kept else "deleted or replaced by the take-over"
             name = f"ManagedResource {meta['name']}"
             self.evidence.bystanders.append(Bystander(name=name, problem=lost))
-        self.evidence.outside_before = list(self._rehearsal.left_outside())
+        self.evidence.resources_before = list(self._rehearsal.remaining_resources())
 
-    def _reconcile(self, shoot: Shoot) -> None:
+    def _reconcile(self, shoot: SeedShoot) -> None:
         manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
         patience = self._settings.patience
-        Flow(self._garden, shoot, self._world.kinds, patience=patience).reconcile(manifests)
+        GardenletFlows(self._garden, shoot, self._world.kinds, patience=patience).reconcile(
+            manifests
+        )
 
     def _managed(self) -> list[Raw]:
         """Return the ManagedResources of all shoots."""
-        client, names = self._world.admin, [shoot.technical_id for shoot in self._shoots]
-        return [one for name in names for one in find_all(client, MANAGED_RESOURCES, name)]
+        client = self._world.admin
+        names = [shoot.technical_id for shoot in self._shoots]
+        return [item for name in names for item in find_all(client, MANAGED_RESOURCES, name)]
 
 
 def _leave(client: Client, managed: Raw) -> None:
     """Remove our labels and annotations; give the Secret a name in the Go library's form."""
-    name, namespace = managed["metadata"]["name"], managed["metadata"]["namespace"]
+    name = managed["metadata"]["name"]
+    namespace = managed["metadata"]["namespace"]
     [ours] = managed["spec"]["secretRefs"]
     secret = client.get(SECRETS, ours["name"], namespace)
     theirs = {"name": f"{name}-{sha256(repr(secret['data']).encode()).hexdigest()[:8]}"}

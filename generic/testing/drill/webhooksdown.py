@@ -17,28 +17,28 @@ import attrs
 from actuator.errors import ApiError, NotFound
 from actuator.interface import object_class, resource_of
 from actuator.meta import ForceSource, Raw
-from generic.controller.metrics import Metrics
 from generic.controller.predicates import TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.patches import remove
-from generic.library.webhooks import AdmissionRequest, Denied, Target, Webhook
+from generic.library.webhooks import AdmissionRequest, Denied, Webhook, WebhookTarget
 from generic.library.webhooks.certificates import DEFAULTS, Step, take
 from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
 from generic.library.webhooks.server import server_context
 from generic.manager.options import Options
 from generic.manager.registry import Registry
 from generic.manager.webhooks import WebhookService
+from generic.serving.metrics import Metrics
 from generic.testing.drill.evidence import Life, Refusal
 from generic.testing.drill.judge import FAILURES
-from generic.testing.drill.run import Run
+from generic.testing.drill.run import DrillRun
 from generic.testing.envtest.servers import free_port
-from generic.testing.garden import SHOOT, Shoot
+from generic.testing.garden import SHOOT, SeedShoot
 from generic.testing.polling import parallel, wait_while
 
 _NAMED = re.compile(r'webhook "([^"]+)"')
 
 
-class WebhooksDown(Run):
+class WebhooksDown(DrillRun):
     """A force deletion while webhooks fail."""
 
     def __init__(self, *given: Any) -> None:
@@ -64,7 +64,8 @@ class WebhooksDown(Run):
 
     def _serve(self, failure: str) -> None:
         """Serve and register the webhooks of the shoots with this failure, until `_stack` ends."""
-        name, port = self._name(failure), free_port()
+        name = self._name(failure)
+        port = free_port()
         options = Options(
             leader_election_id=name,
             webhook_config_mode="url",
@@ -72,14 +73,15 @@ class WebhooksDown(Run):
             webhook_config_server_port=port,
         )
         webhooks = [
-            self._adapted(one, shoot, failure)
+            self._adapted(webhook, shoot, failure)
             for shoot in self._shoots
             if self._failures[shoot.technical_id] == failure
-            for one in (self._own(), *self._rehearsal.webhooks())
-            if one.target is Target.CLUSTER
+            for webhook in (self._own(), *self._rehearsal.webhooks())
+            if webhook.target is WebhookTarget.CLUSTER
         ]
         given = (Registry(options, webhooks=webhooks), self._world.admin, SystemClock(), Metrics())
-        service, stop = WebhookService(*given), threading.Event()
+        service = WebhookService(*given)
+        stop = threading.Event()
         threading.Thread(target=service.run, args=(stop,), name=name, daemon=True).start()
         self._services[failure] = service
         for clean_up in (lambda: self._forget(name), lambda: service.stop(0), stop.set):
@@ -104,7 +106,7 @@ class WebhooksDown(Run):
             timeout_seconds=1,
         )
 
-    def _adapted(self, webhook: Webhook, shoot: Shoot, failure: str) -> Webhook:
+    def _adapted(self, webhook: Webhook, shoot: SeedShoot, failure: str) -> Webhook:
         """Return the webhook for this shoot alone; it can be slow or deny."""
 
         def handle(request: AdmissionRequest[Any]) -> Any:
@@ -184,12 +186,12 @@ class WebhooksDown(Run):
             )
             self.evidence.webhooks.append(refusal)
 
-    def _look_at_bystanders(self, shoot: Shoot) -> None:
+    def _look_at_bystanders(self, shoot: SeedShoot) -> None:
         """See Run. By now the force deletion has ended, or webhooks block it: remove them."""
         if self._services:
             found = sorted(self.evidence.webhooks, key=attrs.astuple)  # threads added them
             self.evidence.webhooks = [
-                attrs.evolve(one, seconds=self._took(one.shoot)) for one in found
+                attrs.evolve(item, seconds=self._took(item.shoot)) for item in found
             ]
         self._services.clear()
         self._stack.close()
@@ -199,6 +201,6 @@ class WebhooksDown(Run):
         """Return the seconds of the shoot's force deletion; None: it has not ended."""
         began = self._observer.forced.get(shoot, 0.0)
         lives = [life for life in self._lives() if life.shoot == shoot]
-        ends = [one for one in lives if self._kinds[one.kind].force_from is not ForceSource.NONE]
-        took = [one.released - began for one in ends if one.released is not None]
+        ends = [live for live in lives if self._kinds[live.kind].force_from is not ForceSource.NONE]
+        took = [end.released - began for end in ends if end.released is not None]
         return max([0.0, *took]) if len(took) == len(ends) else None

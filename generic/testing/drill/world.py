@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,12 +23,11 @@ from generic.kube.delegating import DelegatingClient
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
-from generic.testing.drill.evidence import Target
+from generic.testing.drill.evidence import DrillCluster
 from generic.testing.drill.names import Names, of_drills
 from generic.testing.drill.seeds import embedded_seed
-from generic.testing.drill.settings import Settings
-from generic.testing.drill.trouble import Troublemaker, between
-from generic.testing.faults import FaultyActuator
+from generic.testing.drill.settings import DrillSettings
+from generic.testing.drill.trouble import TroubledManager, Troublemaker, causing
 from generic.testing.rehearsal import CombinedRehearsal, types_of
 
 _REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
@@ -76,7 +76,7 @@ class PatientClient(DelegatingClient):
 
 
 @attrs.frozen(kw_only=True)
-class World:
+class DrillWorld:
     """The environment of one drill."""
 
     names: Names
@@ -85,7 +85,7 @@ class World:
     """The same without retries, for watches."""
     manager: Manager
     actuators: Sequence[Actuator[Any]]
-    target: Target
+    target: DrillCluster
     ended: Sequence[DeletionEnded] = ()
     """Grows with every outcome that the manager reports."""
     trouble: Troublemaker = attrs.field(factory=Troublemaker)
@@ -115,41 +115,50 @@ def outside(rehearsal: CombinedRehearsal, say: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def embedded_world(
-    rehearsal: CombinedRehearsal, settings: Settings, say: Callable[[str], None]
-) -> Iterator[World]:
+    rehearsal: CombinedRehearsal, settings: DrillSettings, say: Callable[[str], None]
+) -> Iterator[DrillWorld]:
     """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
-    names, broken, trouble = Names(), settings.broken, settings.trouble
+    names = Names()
+    broken = settings.broken
+    trouble = settings.trouble
     with outside(rehearsal, say):
-        actuators = [FaultyActuator(broken.actuator(one)) for one in rehearsal.actuators()]
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
-        with embedded_seed(rehearsal, say) as seed:
+        with (
+            embedded_seed(rehearsal, say) as seed,
+            causing(trouble, seed.environment) as maker,
+        ):
+            actuators = [
+                maker.actuator(broken.actuator(actuator)) for actuator in rehearsal.actuators()
+            ]
             options = Options(force_delete_budget=trouble.budget, outcome_events="all")
             ended: list[DeletionEnded] = []
-            manager = manager_for(actuators, [names.type], options, broken.client, ended.append)
+            make = partial(TroubledManager, maker)
+            manager = manager_for(
+                actuators, [names.type], options, broken.client, ended.append, make=make
+            )
             mine = seed.admit(manager, names.type)  # not as administrator
-            with between(trouble, seed.environment, mine, actuators) as (maker, way):
-                manager.options = attrs.evolve(manager.options, kubeconfig=way)
-                try:
-                    yield World(
-                        names=names,
-                        admin=PatientClient(seed.admin),
-                        direct=seed.admin,
-                        target=target_of(seed.admin),
-                        manager=manager,
-                        actuators=actuators,
-                        ended=ended,
-                        trouble=maker,
-                    )
-                finally:
-                    manager.stop()
+            manager.options = attrs.evolve(manager.options, kubeconfig=mine)
+            try:
+                yield DrillWorld(
+                    names=names,
+                    admin=PatientClient(seed.admin),
+                    direct=seed.admin,
+                    target=target_of(seed.admin),
+                    manager=manager,
+                    actuators=actuators,
+                    ended=ended,
+                    trouble=maker,
+                )
+            finally:
+                manager.stop()
 
 
-def target_of(client: HttpClient) -> Target:
+def target_of(client: HttpClient) -> DrillCluster:
     """Ask the API server who it is, and who its client is. Raises ApiError."""
     review: Raw = {"apiVersion": _REVIEWS.api_version, "kind": "SelfSubjectReview"}
     info = client.create(_REVIEWS, {**review, "metadata": {}})["status"]["userInfo"]
     version = json.loads(client.send("GET", "/version"))["gitVersion"]
-    return Target(host=client.host, user=info["username"], server_version=version)
+    return DrillCluster(host=client.host, user=info["username"], server_version=version)
 
 
 def beside(names: Names) -> str:
@@ -178,12 +187,13 @@ def manager_for(
     options: Options,
     intercept: Callable[[Client], Client] | None = None,
     *listeners: Listener,
+    make: Callable[..., Manager] = Manager,
 ) -> Manager:
     """Return a manager for these extension types, without ports and with a short shutdown."""
     quiet = attrs.evolve(
         options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
     )
-    manager = Manager(quiet, intercept=intercept, listeners=listeners)
+    manager = make(quiet, intercept=intercept, listeners=listeners)
     for actuator in actuators:
         if object_class(actuator).KIND.has_operation_annotation:
             manager.add(actuator, type=types_of(actuator, types))

@@ -1,7 +1,7 @@
 """Access to a running embedded cluster, from this process or any other of the same user.
 
-All data is in files below one directory, so an `Access` can be created from the directory and
-the URL alone.
+All data is in files below one directory, so a `ClusterAccess` can be created from the directory
+and the URL alone.
 """
 
 import json
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from generic.kube.client import HttpClient, connect
-from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.kube.kubeconfig import InlineKubeconfig
 
 REQUEST_SECONDS = 10.0
 
 
-class Access:
+class ClusterAccess:
     """The address of an embedded cluster and the credentials for it."""
 
     def __init__(self, url: str, directory: Path) -> None:
@@ -70,9 +70,9 @@ class Access:
         The user authenticates with a client certificate. The API server adds the group
         `system:authenticated`; `system:serviceaccount:<namespace>:<name>` is a valid user too.
         """
-        from generic.testing.envtest.certificates import Authority
+        from generic.testing.envtest.certificates import LocalAuthority
 
-        pair = Authority.load(self.ca_file, self.ca_key_file).client(user, groups)
+        pair = LocalAuthority.load(self.ca_file, self.ca_key_file).client(user, groups)
         prefix = re.sub(r"[^A-Za-z0-9._-]+", "-", user)[:60]
         handle, path = tempfile.mkstemp(
             prefix=f"{prefix}-", suffix=".kubeconfig", dir=self.directory / "users"

@@ -29,34 +29,36 @@ except ConfigurationError as error:
         " pip install 'gardener-actuator[envtest]', or [rehearsal] for drills"
     ) from error
 
-__all__ = ["Authority", "KeyPair", "new_private_key", "save_private"]
+__all__ = ["KeyPair", "LocalAuthority", "new_private_key", "save_private"]
 
 _LIFETIME = timedelta(days=365)
 
 
 @frozen
-class Authority:
+class LocalAuthority:
     """A certificate authority that signs serving and client certificates."""
 
     key_pair: KeyPair
     """Its own certificate and key."""
 
     @classmethod
-    def new(cls, name: str) -> "Authority":
+    def new(cls, name: str) -> "LocalAuthority":
         """Create an authority with a new key."""
         return cls(new_authority(name, datetime.now(UTC), _LIFETIME))
 
     @classmethod
-    def load(cls, certificate: Path, key: Path) -> "Authority":
+    def load(cls, certificate: Path, key: Path) -> "LocalAuthority":
         """Load the files that `key_pair.save` wrote."""
         return cls(KeyPair(certificate.read_bytes(), key.read_bytes()))
 
     def serving(self, hosts: Sequence[str]) -> KeyPair:
         """Issue a certificate for a server with these host names or IP addresses."""
-        now, names = datetime.now(UTC), [general_name(host) for host in hosts]
+        now = datetime.now(UTC)
+        names = [general_name(host) for host in hosts]
         return issue(self.key_pair, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names)
 
     def client(self, user: str, groups: Sequence[str]) -> KeyPair:
         """Issue a certificate for a user; the API server reads the name from CN, groups from O."""
-        now, usages = datetime.now(UTC), [CLIENT_AUTH]
+        now = datetime.now(UTC)
+        usages = [CLIENT_AUTH]
         return issue(self.key_pair, user, now, _LIFETIME, usages=usages, organizations=groups)

@@ -13,23 +13,23 @@ from typing import NamedTuple
 
 from generic.library.programs import daemons
 from generic.library.programs.cache import Progress, open_lock
-from generic.library.programs.daemons import Published, State
+from generic.library.programs.daemons import DaemonFiles, Published
 from generic.library.programs.errors import EnvtestError
-from generic.testing.envtest.access import Access
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.envtest.binaries import find_binaries
 
 START_SECONDS = 120.0
 
 
-class Up(NamedTuple):
+class ClusterUp(NamedTuple):
     """The result of `up`."""
 
-    access: Access
+    access: ClusterAccess
     started: bool
     """False if the environment was already running."""
 
 
-def up(directory: Path, progress: Progress, while_locked: Path | None = None) -> Up:
+def up(directory: Path, progress: Progress, while_locked: Path | None = None) -> ClusterUp:
     """Return the environment of this directory; start it if it is not running.
 
     If several processes call at once, one starts it. With `while_locked` it ends, and removes
@@ -37,24 +37,24 @@ def up(directory: Path, progress: Progress, while_locked: Path | None = None) ->
     """
     find_binaries(progress)  # here, where progress is visible
     command = [__name__, str(directory), *([str(while_locked)] if while_locked else [])]
-    found = daemons.up(State(directory), command, START_SECONDS, progress, "the environment")
-    return Up(_access(found.published), found.started)
+    found = daemons.up(DaemonFiles(directory), command, START_SECONDS, progress, "the environment")
+    return ClusterUp(_access(found.published), found.started)
 
 
 def down(directory: Path) -> bool:
     """Stop the environment of this directory and wait for it; False if none was running."""
-    return daemons.down(State(directory), f"the environment in {directory}")
+    return daemons.down(DaemonFiles(directory), f"the environment in {directory}")
 
 
-def access(directory: Path) -> Access | None:
+def access(directory: Path) -> ClusterAccess | None:
     """Return the access to the environment of this directory, None if none is running."""
-    state = State(directory)
+    state = DaemonFiles(directory)
     found = state.published() if state.is_held() else None
     return _access(found) if found else None
 
 
-def _access(published: Published) -> Access:
-    return Access(published["url"], Path(published["directory"]))
+def _access(published: Published) -> ClusterAccess:
+    return ClusterAccess(published["url"], Path(published["directory"]))
 
 
 def _wait(while_locked: Path | None) -> None:
@@ -76,7 +76,7 @@ def main() -> None:
     from generic.testing.envtest.environment import Environment
 
     daemons.end_with_sigterm()
-    state = State(Path(sys.argv[1]))
+    state = DaemonFiles(Path(sys.argv[1]))
     while_locked = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
         with Environment() as environment:

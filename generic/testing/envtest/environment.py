@@ -21,13 +21,13 @@ from generic.kube.client import HttpClient
 from generic.library.programs.cache import Progress
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
-from generic.testing.envtest.access import Access
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.envtest.binaries import Binaries, find_binaries
 from generic.testing.envtest.servers import (
     CONTROLLER_MANAGER,
     ETCD_CLIENTS,
     HOST,
-    Server,
+    KillableServer,
     apiserver_command,
     controller_manager_command,
     etcd_command,
@@ -55,7 +55,7 @@ class _Running:
     port: socket.socket
 
 
-class Environment(Access):
+class Environment(ClusterAccess):
     """An embedded cluster, for use in a `with` statement or with `start()` and `stop()`.
 
     Guarantees: after `start()` the API server is ready. After `stop()`, or soon after this
@@ -101,10 +101,10 @@ class Environment(Access):
         processes = Processes(Path(tempfile.mkdtemp(prefix="actuator-envtest-")))
         self._running = _Running(binaries, processes, reserve_port())
         try:
-            self._run(Server.ETCD, etcd_command(binaries))
+            self._run(KillableServer.ETCD, etcd_command(binaries))
             write_credentials(self)
             self._await_etcd()
-            self.restart(Server.APISERVER)
+            self.restart(KillableServer.APISERVER)
             kubeconfig = self.user_kubeconfig(f"system:{CONTROLLER_MANAGER}", ["system:masters"])
             self._run(CONTROLLER_MANAGER, controller_manager_command(binaries, kubeconfig))
         except BaseException:
@@ -116,38 +116,41 @@ class Environment(Access):
 
         Without SIGTERM: the API server ignores it while etcd is down, and the data is removed.
         """
-        running, self._running = self._running, None
+        running = self._running
+        self._running = None
         if running is not None:
             running.processes.close()
             running.port.close()
 
     def stop_apiserver(self) -> None:
         """Stop the API server gracefully: it refuses new requests and ends the watches."""
-        self._started.processes.stop(Server.APISERVER)
+        self._started.processes.stop(KillableServer.APISERVER)
 
-    def kill(self, server: Server) -> None:
+    def kill(self, server: KillableServer) -> None:
         """Kill the server, like a crash. If it is down, do nothing."""
         self._started.processes.kill(server)
 
-    def restart(self, server: Server) -> None:
+    def restart(self, server: KillableServer) -> None:
         """Start the server if it is down, and wait until the API server is ready; objects are kept.
 
         The API server cannot start without etcd, so etcd is started first if it is down. Running
         servers are not changed. Raises EnvtestError.
         """
         running = self._started
-        if not running.processes.is_running(Server.ETCD):
+        if not running.processes.is_running(KillableServer.ETCD):
             clients = self.directory / ETCD_CLIENTS
             clients.unlink(missing_ok=True)  # a killed etcd does not remove it
-            self._run(Server.ETCD, etcd_command(running.binaries))
+            self._run(KillableServer.ETCD, etcd_command(running.binaries))
             self._await_etcd()
-        if server is Server.APISERVER and not running.processes.is_running(server):
+        if server is KillableServer.APISERVER and not running.processes.is_running(server):
             port = running.port.getsockname()[1]
             self._run(server, apiserver_command(running.binaries, port))
-        if server is Server.APISERVER or running.processes.is_running(Server.APISERVER):
+        if server is KillableServer.APISERVER or running.processes.is_running(
+            KillableServer.APISERVER
+        ):
             client = self.connect()  # once for all looks
             ready = partial(_is_ready, client)
-            running.processes.wait_until(Server.APISERVER, ready, APISERVER_SECONDS)
+            running.processes.wait_until(KillableServer.APISERVER, ready, APISERVER_SECONDS)
 
     @property
     def _started(self) -> _Running:
@@ -160,7 +163,7 @@ class Environment(Access):
 
     def _await_etcd(self) -> None:
         ready = (self.directory / ETCD_CLIENTS).is_socket
-        self._started.processes.wait_until(Server.ETCD, ready, ETCD_SECONDS)
+        self._started.processes.wait_until(KillableServer.ETCD, ready, ETCD_SECONDS)
 
 
 def _is_ready(client: HttpClient) -> bool:

@@ -6,9 +6,9 @@ A project asks for them in its top-level conftest.py; without that it gets none:
 
     def test_something(kubeconfig, namespace): ...
 
-- `environment`: the running cluster (`Access` of this package), started by the first test that asks
-  for it. With pytest-xdist all workers share one: a separate daemon runs it, so that it survives
-  the end of a worker, and it stops when the session ends or its controller process dies.
+- `environment`: the running cluster (`ClusterAccess` of this package), started by the first test
+  that asks for it. With pytest-xdist all workers share one: a separate daemon runs it, so that it
+  survives the end of a worker, and it stops when the session ends or its controller process dies.
 - `kubeconfig`: the path of the administrator's kubeconfig.
 - `namespace`: the name of a new namespace, deleted after the test without waiting.
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from generic.testing.envtest.access import Access
+    from generic.testing.envtest.access import ClusterAccess
 
 WORKER_INPUT = "actuator_envtest_directory"
 
@@ -60,7 +60,8 @@ def _shared() -> tuple[Path, contextlib.ExitStack]:
     from generic.library.programs.cache import open_lock, try_lock
     from generic.testing.envtest.detached import down
 
-    directory, stack = Path(tempfile.mkdtemp(prefix="actuator-pytest-")), contextlib.ExitStack()
+    directory = Path(tempfile.mkdtemp(prefix="actuator-pytest-"))
+    stack = contextlib.ExitStack()
     stack.callback(shutil.rmtree, directory, ignore_errors=True)
     try_lock(stack.enter_context(open_lock(session_lock(directory))))
     stack.callback(down, directory)
@@ -68,7 +69,7 @@ def _shared() -> tuple[Path, contextlib.ExitStack]:
 
 
 @pytest.fixture(scope="session")
-def environment(request: pytest.FixtureRequest) -> "Iterator[Access]":
+def environment(request: pytest.FixtureRequest) -> "Iterator[ClusterAccess]":
     """The embedded cluster of this session."""
     from generic.library.programs.errors import EnvtestError
     from generic.testing.envtest.detached import up
@@ -80,7 +81,7 @@ def environment(request: pytest.FixtureRequest) -> "Iterator[Access]":
             if shared is None:
                 terminal = request.config.pluginmanager.get_plugin("terminalreporter")
                 progress = terminal.write_line if terminal else silent
-                access: Access = stack.enter_context(Environment(progress))
+                access: ClusterAccess = stack.enter_context(Environment(progress))
             else:
                 directory = Path(shared)
                 access = up(directory, silent, while_locked=session_lock(directory)).access
@@ -90,13 +91,13 @@ def environment(request: pytest.FixtureRequest) -> "Iterator[Access]":
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(environment: "Access") -> Path:
+def kubeconfig(environment: "ClusterAccess") -> Path:
     """The kubeconfig of the embedded cluster's administrator."""
     return environment.kubeconfig
 
 
 @pytest.fixture
-def namespace(environment: "Access") -> Iterator[str]:
+def namespace(environment: "ClusterAccess") -> Iterator[str]:
     """A namespace for this test alone."""
     from actuator.errors import Conflict, NotFound
 

@@ -11,7 +11,7 @@ import socket
 from enum import StrEnum
 from pathlib import Path
 
-from generic.testing.envtest.access import Access
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.envtest.binaries import Binaries
 
 HOST = "127.0.0.1"
@@ -27,7 +27,7 @@ _CONTROLLERS = (
 )
 
 
-class Server(StrEnum):
+class KillableServer(StrEnum):
     """A server that can be killed. Without etcd the API server answers 5xx or does not answer."""
 
     APISERVER = "kube-apiserver"
@@ -53,10 +53,10 @@ def free_port() -> int:
         return port
 
 
-def write_credentials(access: Access) -> None:
+def write_credentials(access: ClusterAccess) -> None:
     """Create the authority, serving certificate, token and administrator's kubeconfig."""
     from generic.testing.envtest.certificates import (  # optional
-        Authority,
+        LocalAuthority,
         new_private_key,
         save_private,
     )
@@ -64,7 +64,7 @@ def write_credentials(access: Access) -> None:
     pki = access.ca_file.parent
     pki.mkdir()
     (access.directory / "users").mkdir()
-    authority = Authority.new("actuator-envtest")
+    authority = LocalAuthority.new("actuator-envtest")
     authority.key_pair.save(access.ca_file, access.ca_key_file)
     hosts = [HOST, "localhost", "kubernetes.default.svc"]
     authority.serving(hosts).save(pki / "serving.crt", pki / "serving.key")
@@ -76,9 +76,10 @@ def write_credentials(access: Access) -> None:
 
 def etcd_command(binaries: Binaries) -> list[str]:
     """Run one etcd member without fsync: data may be lost in a power cut, at 3 times the speed."""
-    clients, peers = f"unix://{ETCD_CLIENTS}", f"unix://{ETCD_PEERS}"
+    clients = f"unix://{ETCD_CLIENTS}"
+    peers = f"unix://{ETCD_PEERS}"
     return [
-        str(binaries[Server.ETCD]),
+        str(binaries[KillableServer.ETCD]),
         "--data-dir=etcd",
         "--unsafe-no-fsync",
         f"--listen-client-urls={clients}",
@@ -92,7 +93,7 @@ def etcd_command(binaries: Binaries) -> list[str]:
 def apiserver_command(binaries: Binaries, port: int) -> list[str]:
     """Run an API server with RBAC, for tokens and client certificates; paths are relative."""
     return [
-        str(binaries[Server.APISERVER]),
+        str(binaries[KillableServer.APISERVER]),
         f"--etcd-servers=unix://{ETCD_CLIENTS}",
         f"--bind-address={HOST}",
         f"--advertise-address={HOST}",

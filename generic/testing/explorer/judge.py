@@ -48,7 +48,7 @@ class Sight:
 
 
 @attrs.frozen(kw_only=True)
-class Failure:
+class ExplorerFailure:
     """The violated rules after a kill; an empty `at` means without any kill."""
 
     at: str
@@ -57,10 +57,10 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Tally:
-    """One operation of one kind: its crash points, and how many kills it survived.
+    """One operation of one actuator: its crash points, and how many kills it survived.
 
-    `missed` counts kills whose point was not reached: the number of time-dependent calls differs
-    from run to run.
+    `kind` is the actuator's kind, with the suffix of its extension type. `missed` counts kills
+    whose point was not reached: the number of time-dependent calls differs from run to run.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Tally:
     points: Sequence[Point] = ()
     tried: int = 0
     missed: int = 0
-    failures: Sequence[Failure] = ()
+    failures: Sequence[ExplorerFailure] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.operation.value}"
@@ -125,7 +125,7 @@ def judge_end(case: Case, seen: Sight) -> Iterator[str]:
     yield from made_twice(seen.outside)
     match case.operation:
         case Operation.RECONCILE:
-            made = Counter(one.type for one in without(seen.outside, case.others))
+            made = Counter(item.type for item in without(seen.outside, case.others))
             yield from (f"{n} of {type} too many" for type, n in (made - case.makes).items())
             yield from (f"{n} of {type} missing" for type, n in (case.makes - made).items())
         case Operation.DELETE:
@@ -160,7 +160,7 @@ def _reported(case: Case, seen: Sight, in_flight: int) -> Iterator[str]:
     for real in own:
         if not any(covers(report, real) for report in seen.reported):
             yield f"{real} exists, and external_resources does not report it"
-    absent = [one for one in seen.reported if not any(covers(one, real) for real in own)]
+    absent = [item for item in seen.reported if not any(covers(item, real) for real in own)]
     if len(absent) > in_flight:
         yield f"external_resources reports {', '.join(map(str, absent))}, but that does not exist"
 
@@ -174,7 +174,7 @@ def without(
     things: Iterable[ExternalResource], other: Iterable[ExternalResource]
 ) -> list[ExternalResource]:
     """Return the resources that are not among the others, compared by type and id."""
-    known = {(one.type, one.id) for one in other}
+    known = {(item.type, item.id) for item in other}
     return [thing for thing in things if (thing.type, thing.id) not in known]
 
 

@@ -17,25 +17,25 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode
-from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, ExternalResource, kind_of, object_class, resource_of
 from actuator.meta import ForceSource, Kind, Raw
 from generic.manager.options import Options
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
+from generic.testing.drill.inventory import check_types
 from generic.testing.drill.kills.calls import Kill
-from generic.testing.drill.kills.processes import End
+from generic.testing.drill.kills.processes import ProcessEnd
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
-from generic.testing.drill.world import kinds_of, manager_for, outside, serving
-from generic.testing.explorer.judge import Case, Failure, unfinished_because
-from generic.testing.garden import SHOOT, Flow, Garden, Shoot
+from generic.testing.drill.world import manager_for, outside, serving
+from generic.testing.explorer.judge import Case, ExplorerFailure, unfinished_because
+from generic.testing.garden import SHOOT, Garden, GardenletFlows, SeedShoot
 from generic.testing.garden.cleanup import OWN, Own
 from generic.testing.garden.flows import still_there
 from generic.testing.garden.order import CREATION, in_stages
 from generic.testing.garden.state import collect, put_back
 from generic.testing.polling import parallel
-from generic.testing.rehearsal import CombinedRehearsal
+from generic.testing.rehearsal import CombinedRehearsal, name_of, types_of
 
 _PREPARED = 180.0
 """Time limit in seconds for the steps that prepare a trial, before any kill."""
@@ -56,8 +56,8 @@ class Ground:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds that can be explored."""
-        return [kind_of(one) for one in self.actuators]
+        """The kind of each actuator."""
+        return [kind_of(actuator) for actuator in self.actuators]
 
     def names(self) -> Names:
         """Return unused names."""
@@ -79,7 +79,7 @@ class Ground:
     def outside(self, shoots: Sequence[str]) -> Mapping[str, list[ExternalResource]]:
         """Return the external resources by the technical ID of the shoot that their tags name."""
         found: dict[str, list[ExternalResource]] = {shoot: [] for shoot in shoots}
-        for thing in self.rehearsal.left_outside():
+        for thing in self.rehearsal.remaining_resources():
             texts = (text for pair in thing.tags.items() for text in pair)
             for word in {word for text in texts for word in text.split("/")}:
                 if word in found:
@@ -98,9 +98,8 @@ def open_ground(
     names = Names()
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
-        if len(kinds_of(actuators)) < len(actuators):
-            why = f"{rehearsal.title} has several actuators of one kind"
-            raise ConfigurationError(f"{why}; explore a rehearsal that has one")
+        shoot = names.rehearsed(names.shoot("x", rehearsal.region))
+        check_types(rehearsal.manifests(shoot), actuators, names.type)
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
             user = seed.admit(manager_for(actuators, [names.type], Options()), names.type)
@@ -120,16 +119,16 @@ class Trial:
 
     kill: Kill | None
     names: Names
-    shoot: Shoot
+    shoot: SeedShoot
     manifests: Sequence[Raw]
     case: Case
-    end: End = End.STOPPED
+    end: ProcessEnd = ProcessEnd.STOPPED
     problems: list[str] = attrs.field(factory=list)
 
     @property
-    def failure(self) -> Failure:
+    def failure(self) -> ExplorerFailure:
         """The problems found."""
-        return Failure(at=str(self.kill or ""), problems=list(self.problems))
+        return ExplorerFailure(at=str(self.kill or ""), problems=list(self.problems))
 
 
 def operations_of(kind: Kind) -> list[Operation]:
@@ -140,18 +139,27 @@ def operations_of(kind: Kind) -> list[Operation]:
     return [*found, Operation.MIGRATE, Operation.RESTORE] if kind.migratable else found
 
 
-class Stage:
-    """Prepares the trials of one operation of one kind."""
+class ExplorerStage:
+    """Prepares the trials of one operation of one actuator, given by its name."""
 
-    def __init__(self, ground: Ground, kind: Kind, operation: Operation) -> None:
-        self.kind = kind
+    def __init__(self, ground: Ground, name: str, operation: Operation) -> None:
         self.operation = operation
         self.makes: Counter[str] = Counter()
         """The external resources that an undisturbed operation creates, by type."""
         self._ground = ground
         self._garden = ground.garden
+        self._actuator = next(
+            actuator for actuator in ground.actuators if name_of(actuator) == name
+        )
+        self.kind = kind_of(self._actuator)
+        part = ground.rehearsal.part_of(name)
+        self._is_exact = self.kind.name in part.reports_exactly
+        made = part.makes.get(self.kind.name, ())
+        makers = [actuator for actuator in ground.actuators if kind_of(actuator).name in made]
+        self.actuators = [name, *map(name_of, makers)]
+        """The names of the actuators that run."""
         stages = list(in_stages(CREATION, ground.kinds))
-        own = next(number for number, stage in enumerate(stages) if kind in stage)
+        own = next(number for number, stage in enumerate(stages) if self.kind in stage)
         self._needed = [kind for stage in stages[:own] for kind in stage]
 
     def prepare(self, kills: Sequence[Kill | None]) -> list[Trial]:
@@ -189,11 +197,10 @@ class Stage:
 
     def reported(self, trial: Trial) -> list[ExternalResource] | None:
         """Return the external resources that the objects report; None if more may be reported."""
-        if self.kind.name not in self._ground.rehearsal.reports_exactly:
+        if not self._is_exact:
             return None
-        [actuator] = (one for one in self._ground.actuators if kind_of(one) == self.kind)
-        objects = (decode(object_class(actuator), obj) for obj in self.objects(trial))
-        return [resource for obj in objects for resource in actuator.external_resources(obj)]
+        objects = (decode(object_class(self._actuator), obj) for obj in self.objects(trial))
+        return [thing for obj in objects for thing in self._actuator.external_resources(obj)]
 
     def unfinished(self, trial: Trial) -> list[str]:
         """Return why the operation is not finished, for each object."""
@@ -201,7 +208,7 @@ class Stage:
         found = ((obj["metadata"]["name"], missing(obj)) for obj in self.objects(trial))
         return [f"{name}: {why}" for name, why in found if why is not None]
 
-    def let_go(self, trial: Trial) -> list[str]:
+    def release(self, trial: Trial) -> list[str]:
         """Remove the external finalizer; return what a deletion still waits for."""
         self._release(trial)
         if not self.operation.deletes:
@@ -213,21 +220,28 @@ class Stage:
 
     def _new_trial(self, kill: Kill | None) -> Trial:
         names = self._ground.names()
-        shoot = names.shoot("x", self._ground.rehearsal.region)
-        manifests = list(self._ground.rehearsal.manifests(names.rehearsed(shoot)))
-        for manifest in manifests:
-            if manifest["kind"] == self.kind.name:
-                manifest["metadata"]["finalizers"] = [WITNESS]
+        rehearsal = self._ground.rehearsal
+        shoot = names.documented(names.shoot("x", rehearsal.region), rehearsal.cluster)
+        manifests = self._ground.rehearsal.manifests(names.rehearsed(shoot))
+        tested = [manifest for manifest in manifests if manifest["kind"] == self.kind.name]
+        if self.kind.has_operation_annotation:  # else it has no type, and one actuator
+            types = types_of(self._actuator, [names.type])
+            tested = [obj for obj in tested if obj["spec"]["type"] in types]
+        for manifest in tested:
+            manifest["metadata"]["finalizers"] = [WITNESS]
+        others = [manifest for manifest in manifests if manifest["kind"] != self.kind.name]
         case = Case(operation=self.operation, finalizer=self.kind.finalizer, makes=self.makes)
-        return Trial(kill, names, shoot, manifests, case)
+        return Trial(kill, names, shoot, [*others, *tested], case)
 
-    def _flow(self, trial: Trial) -> Flow:
-        return Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
+    def _flow(self, trial: Trial) -> GardenletFlows:
+        return GardenletFlows(self._garden, trial.shoot, self._needed, patience=_PREPARED)
 
     def _create_needed(self, trial: Trial) -> None:
         """Create namespace, Cluster, Secrets etc., and extension objects of earlier stages."""
         later = {kind.name for kind in self._ground.kinds if kind not in self._needed}
-        self._flow(trial).create([one for one in trial.manifests if one["kind"] not in later])
+        self._flow(trial).create(
+            [manifest for manifest in trial.manifests if manifest["kind"] not in later]
+        )
 
     def _create(self, trial: Trial) -> None:
         self._flow(trial).deploy([self.kind], trial.manifests, "reconcile")
@@ -242,8 +256,8 @@ class Stage:
         flow.remove([self.kind])
         self._release(trial)
         flow.wait([self.kind], still_there)
-        for one in OWN["kept-machines"]:
-            one.act(self._garden.client, trial.shoot.technical_id)
+        for item in OWN["kept-machines"]:
+            item.act(self._garden.client, trial.shoot.technical_id)
         flow.deploy([self.kind], trial.manifests, "wait-for-state")
         for obj in self.objects(trial):
             known = state.of(self.kind.name, obj["metadata"]["name"])
@@ -251,7 +265,8 @@ class Stage:
 
     def _ask(self, trial: Trial) -> None:
         """Request the operation as gardenlet does."""
-        flow, forced = self._flow(trial), self.operation is Operation.FORCE_DELETE
+        flow = self._flow(trial)
+        forced = self.operation is Operation.FORCE_DELETE
         if self.operation is Operation.RECONCILE:
             flow.deploy([self.kind], trial.manifests, "reconcile")
         elif self.operation.deletes:
@@ -262,7 +277,8 @@ class Stage:
 
     def _release(self, trial: Trial) -> None:
         """Remove the external finalizer."""
-        of, selector = [resource_of(self.kind)], f"{SHOOT}={trial.shoot.technical_id}"
+        of = [resource_of(self.kind)]
+        selector = f"{SHOOT}={trial.shoot.technical_id}"
         witness = Own(of=of, selector=selector, deletes=False, strips=frozenset([WITNESS]))
         witness.act(self._garden.client, "")
 

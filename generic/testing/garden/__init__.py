@@ -7,8 +7,8 @@ gardenlet's order, with its annotations and waits (Gardener documentation, "Exte
 """
 
 from generic.kube.clusters import NAMESPACES
-from generic.testing.garden.flows import Flow
-from generic.testing.garden.gardenlet import SHOOT, Garden, Shoot, resource_of_manifest
+from generic.testing.garden.flows import GardenletFlows
+from generic.testing.garden.gardenlet import SHOOT, Garden, SeedShoot, resource_of_manifest
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.testing.garden.state import ExtensionState, ShootState
 
@@ -16,9 +16,9 @@ __all__ = [
     "NAMESPACES",
     "SHOOT",
     "ExtensionState",
-    "Flow",
     "Garden",
-    "Shoot",
+    "GardenletFlows",
+    "SeedShoot",
     "ShootState",
     "error_of",
     "not_migrated_because",

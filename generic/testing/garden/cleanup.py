@@ -13,7 +13,7 @@ from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
 from actuator.meta import Raw
 from generic.kube.deleting import CONFIRM_DELETION
-from generic.kube.finalizers import strip
+from generic.kube.finalizers import remove_finalizers
 from generic.library.lookup import find_all
 from generic.library.machines import (
     MACHINE_CLASSES,
@@ -23,7 +23,7 @@ from generic.library.machines import (
     MC_FINALIZER,
     MCM_FINALIZER,
 )
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
@@ -68,7 +68,8 @@ class Own:
         """
         for resource, obj in self._objects(client, namespace):
             meta = obj["metadata"]
-            where, uid = (resource, meta["name"], meta.get("namespace", "")), meta["uid"]
+            where = (resource, meta["name"], meta.get("namespace", ""))
+            uid = meta["uid"]
             with suppress(NotFound, Conflict):
                 if self.patch is not None:
                     _merge(client, where, uid, self.patch)
@@ -78,7 +79,7 @@ class Own:
                     continue
                 current = client.get(*where)
                 if current["metadata"]["uid"] == uid:
-                    strip(client, resource, current, self.strips)
+                    remove_finalizers(client, resource, current, self.strips)
 
     def left(self, client: Client, namespace: str) -> list[str]:
         """Return the objects it still waits for, with the message of a resource manager."""

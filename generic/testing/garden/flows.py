@@ -17,7 +17,7 @@ from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.library.lookup import find
 from generic.testing.garden import order
 from generic.testing.garden.cleanup import OWN
-from generic.testing.garden.gardenlet import Garden, Shoot, create_missing
+from generic.testing.garden.gardenlet import Garden, SeedShoot, create_missing
 from generic.testing.garden.readiness import (
     error_of,
     not_migrated_because,
@@ -33,7 +33,7 @@ _NAMESPACE_DELETED = 900.0
 _LAST = {"cluster": CLUSTERS, "namespace": NAMESPACES}
 
 
-class Flow:
+class GardenletFlows:
     """gardenlet's flows for one shoot.
 
     `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's timeout, or
@@ -45,7 +45,7 @@ class Flow:
     def __init__(
         self,
         garden: Garden,
-        shoot: Shoot,
+        shoot: SeedShoot,
         kinds: Sequence[Kind],
         *,
         patience: float = _DELETED,
@@ -214,12 +214,12 @@ class Flow:
         for stage in stages:
             found = next(order.in_stages([stage], kinds), [])
             self.remove(found, force=force)
-            own = [one for name in sorted(stage & OWN.keys()) for one in OWN[name]]
-            for one in own:
-                one.act(*seed)
+            own = [item for name in sorted(stage & OWN.keys()) for item in OWN[name]]
+            for item in own:
+                item.act(*seed)
             self.wait(found, still_there)
-            for one in own:
-                self._until(partial(one.left, *seed), one.seconds)
+            for element in own:
+                self._until(partial(element.left, *seed), element.seconds)
             self._garden.finish(self._shoot, [_LAST[name] for name in stage & _LAST.keys()])
             if "namespace" in stage:
                 self._until(self._namespace_left, _NAMESPACE_DELETED)
@@ -266,13 +266,13 @@ class Flow:
     ) -> None:
         """Raise ActuatorError if one of the manifests of these kinds has no lasting object."""
         names = {kind.name for kind in kinds}
-        wanted = {(one["kind"], one["metadata"]["name"]) for one in manifests}
+        wanted = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
         there = {
             (kind.name, obj["metadata"]["name"])
             for kind, obj in objects
             if "deletionTimestamp" not in obj["metadata"]
         }
-        if lost := sorted(one for one in wanted - there if one[0] in names):
+        if lost := sorted(item for item in wanted - there if item[0] in names):
             listed = ", ".join(map(" ".join, lost))
             why = f"another client deleted {listed}; repeat the command once it has finished"
             raise ActuatorError(f"shoot {self._shoot.name}: {why}")

@@ -19,7 +19,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.lookup import find_all
-from generic.library.manifests import manifest, manifest_of
+from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.webhooks.targets import NETWORK_PROVIDER, of_provider, with_extension
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST, UNCONFIRMED
 from generic.testing.garden.readiness import not_ready_because
@@ -27,10 +27,11 @@ from generic.testing.garden.readiness import not_ready_because
 SHOOT = "shoot.gardener.cloud/technical-id"
 """Our own label: the technical ID of the shoot of an object outside a shoot namespace."""
 _CORE = "core.gardener.cloud/v1beta1"
+_OWN = {"metadata": {"name", "namespace"}, "status": {"technicalID", "lastOperation"}}
 
 
 @attrs.frozen(kw_only=True)
-class Shoot:
+class SeedShoot:
     """A shoot as a seed sees it. `technical_id` names its namespace and its Cluster."""
 
     technical_id: str
@@ -38,6 +39,8 @@ class Shoot:
     project: str
     region: str
     labels: dict[str, str] = attrs.field(factory=dict)
+    documents: Raw = attrs.field(factory=dict)
+    """Fields of the Cluster's spec: cloudProfile, seed, shoot; its name and state are kept."""
 
     def namespace(self) -> Raw:
         """Return the manifest of the namespace."""
@@ -52,12 +55,26 @@ class Shoot:
             spec={"region": self.region, "kubernetes": {"version": "1.36.3"}},
             status={"technicalID": self.technical_id, "lastOperation": operation},
         )
-        spec = {
+        spec: Raw = {
             "cloudProfile": {"apiVersion": _CORE, "kind": "CloudProfile"},
             "seed": {"apiVersion": _CORE, "kind": "Seed"},
             "shoot": shoot,
         }
+        spec = merged(spec, self._documents())
         return manifest_of(Cluster, self.technical_id, labels=self.labels, spec=spec)
+
+    def document(self, client: Client) -> None:
+        """Merge the documents into the existing Cluster."""
+        if self.documents:
+            client.patch(CLUSTERS, self.technical_id, "", {"spec": self._documents()})
+
+    def _documents(self) -> Raw:
+        """Return the documents, without the name and the state of a shoot."""
+        shoot = dict(self.documents.get("shoot", {}))
+        for part, own in _OWN.items():
+            if part in shoot:
+                shoot[part] = {key: shoot[part][key] for key in shoot[part].keys() - own}
+        return {**self.documents, "shoot": shoot}
 
 
 class Garden:
@@ -67,12 +84,12 @@ class Garden:
         self.client = client
         self._clock = SystemClock()
 
-    def create_namespace(self, shoot: Shoot) -> None:
+    def create_namespace(self, shoot: SeedShoot) -> None:
         """Create the shoot's Cluster, then its namespace. Raises AlreadyExists."""
         self.client.create(CLUSTERS, shoot.cluster())
         self.client.create(NAMESPACES, shoot.namespace())
 
-    def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:
+    def sync(self, shoot: SeedShoot, type: str, state: str = "Processing", **changes: Raw) -> None:
         """Write the shoot into the Cluster, as gardenlet does before it acts and when it failed.
 
         `type`, `state`: the shoot's last operation; type "": unchanged. `changes` are merged into
@@ -152,7 +169,7 @@ class Garden:
                 self.client.patch(resource, name, namespace, patch)
             self.client.delete(resource, name, namespace)
 
-    def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
+    def objects(self, kind: Kind, shoot: SeedShoot) -> list[Raw]:
         """Return the shoot's objects of a kind; cluster-scoped ones are found by their label.
 
         A kind without a CRD in the seed has no objects.
@@ -162,17 +179,17 @@ class Garden:
             return find_all(self.client, resource, shoot.technical_id)
         return find_all(self.client, resource, label_selector=f"{SHOOT}={shoot.technical_id}")
 
-    def mark_deleted(self, shoot: Shoot, annotations: Mapping[str, str] = {}) -> None:
+    def mark_deleted(self, shoot: SeedShoot, annotations: Mapping[str, str] = {}) -> None:
         """Write a deletionTimestamp and these annotations into the shoot."""
         now = format_time(self._clock.now())
         meta: Raw = {"deletionTimestamp": now, "annotations": dict(annotations)}
         self.sync(shoot, "Delete", metadata=meta)
 
-    def force(self, shoot: Shoot, value: str = "true") -> None:
+    def force(self, shoot: SeedShoot, value: str = "true") -> None:
         """Confirm force deletion as the user does; gardenlet syncs the Cluster again."""
         self.mark_deleted(shoot, {FORCE_DELETION: value})
 
-    def finish(self, shoot: Shoot, of: Sequence[Resource] = (CLUSTERS, NAMESPACES)) -> None:
+    def finish(self, shoot: SeedShoot, of: Sequence[Resource] = (CLUSTERS, NAMESPACES)) -> None:
         """Delete the Cluster, then the namespace: the last steps of a force deletion."""
         for resource in of:
             with suppress(NotFound):
@@ -213,9 +230,9 @@ def _replaced(before: Any, after: Any) -> Any:
 def namespace_labels(manifests: Iterable[Raw]) -> dict[str, str]:
     """Return the labels by which webhooks select the namespace of a shoot with these objects."""
     found: dict[str, str] = {}
-    for one in manifests:
-        type = one.get("spec", {}).get("type", "")
-        match one["kind"]:
+    for obj in manifests:
+        type = obj.get("spec", {}).get("type", "")
+        match obj["kind"]:
             case "Infrastructure" | "ControlPlane" | "Worker":
                 found |= of_provider(type)
             case "Network":
@@ -227,9 +244,9 @@ def namespace_labels(manifests: Iterable[Raw]) -> dict[str, str]:
 
 def create_missing(client: Client, *manifests: Raw) -> None:
     """Create those of the objects that do not exist. Raises ApiError."""
-    for one in manifests:
+    for item in manifests:
         with suppress(AlreadyExists):
-            client.create(resource_of_manifest(one), one)
+            client.create(resource_of_manifest(item), item)
 
 
 def resource_of_manifest(manifest: Raw) -> Resource:

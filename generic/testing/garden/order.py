@@ -139,7 +139,7 @@ def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
     """Yield these kinds in that order, stage by stage, without empty stages."""
     left = list(kinds)
     for stage in order:
-        found = [one for one in left if (one.name if one.name in _KNOWN else OTHERS) in stage]
+        found = [item for item in left if (item.name if item.name in _KNOWN else OTHERS) in stage]
         if found:
             yield found
 

@@ -47,7 +47,8 @@ def not_ready_because(obj: Raw) -> str | None:
 
 
 def _unready(obj: Raw) -> str | None:
-    meta, status = obj["metadata"], obj.get("status") or {}
+    meta = obj["metadata"]
+    status = obj.get("status") or {}
     annotations = meta.get("annotations") or {}
     operation = status.get("lastOperation")
     if error := error_of(obj):

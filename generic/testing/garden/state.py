@@ -13,7 +13,7 @@ from actuator.interface import SECRETS, Client, resource_of
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find, find_all
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
-from generic.testing.garden.gardenlet import Garden, Shoot, create_missing, resource_of_manifest
+from generic.testing.garden.gardenlet import Garden, SeedShoot, create_missing, resource_of_manifest
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +42,7 @@ class ShootState:
         return next((e for e in self.extensions if (e.kind, e.name) == (kind, name)), empty)
 
 
-def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
+def collect(garden: Garden, shoot: SeedShoot, kinds: Iterable[Kind]) -> ShootState:
     """Return the state of all objects that are not being deleted.
 
     Raises ActuatorError if an object refers to an object that does not exist, or if an extension
@@ -64,7 +64,7 @@ def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
     return ShootState(extensions=extensions, resources=[*found.values(), *map(bare, kept)])
 
 
-def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
+def put_back_resources(client: Client, shoot: SeedShoot, state: ShootState) -> None:
     """Create the referenced objects in the shoot's namespace; existing ones are kept."""
     for resource in state.resources:
         meta = {**resource["metadata"], "namespace": shoot.technical_id}
@@ -85,8 +85,9 @@ def put_back(client: Client, kind: Kind, obj: Raw, state: ExtensionState) -> Non
         client.patch(*where, {"status": wanted}, subresource="status")
 
 
-def _extension_state(garden: Garden, shoot: Shoot, kind: Kind, obj: Raw) -> ExtensionState:
-    status, name = obj.get("status") or {}, obj["metadata"]["name"]
+def _extension_state(garden: Garden, shoot: SeedShoot, kind: Kind, obj: Raw) -> ExtensionState:
+    status = obj.get("status") or {}
+    name = obj["metadata"]["name"]
     state = status.get("state")
     if kind.name == "Worker":
         if state is not None:
@@ -99,7 +100,7 @@ def _extension_state(garden: Garden, shoot: Shoot, kind: Kind, obj: Raw) -> Exte
     return ExtensionState(kind=kind.name, name=name, state=state, resources=resources)
 
 
-def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Raw) -> Raw:
+def _referenced(client: Client, shoot: SeedShoot, extension: ExtensionState, ref: Raw) -> Raw:
     """Return the object without the fields that the API server adds."""
     resource = resource_of_manifest({**ref, "metadata": {"namespace": shoot.technical_id}})
     found = find(client, resource, ref["name"], shoot.technical_id)

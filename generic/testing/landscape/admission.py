@@ -9,11 +9,11 @@ the process (garden.py). Source: Gardener documentation, "Gardener Admission Con
 """
 
 import base64
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from actuator.meta import Raw
+from generic.kube.kubeconfig import write_kubeconfig
 from generic.testing.envtest.certificates import save_private
 from generic.testing.landscape.gardenobjects import (
     ADMISSION_CONTROLLER,
@@ -87,21 +87,13 @@ def authorization_flags(directory: Path, proxy: str, ca: bytes) -> list[str]:
     gives its seed permissions at once. While the webhook cannot be reached, requests that RBAC does
     not allow get the status 500.
     """
-    file, name = directory / "authorization.json", "seed-authorizer"
+    file = directory / "authorization.json"
     cluster = {
         "server": f"https://{ADMISSION_HOST}/webhooks/auth/seed",
-        "certificate-authority-data": base64.b64encode(ca).decode(),
+        "certificate-authority-data": ca,
         "proxy-url": proxy,
     }
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": {}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
-    save_private(file, json.dumps(kubeconfig).encode())
+    save_private(file, write_kubeconfig(cluster, {}, "seed-authorizer"))
     return [
         "--authorization-mode=Webhook",
         f"--authorization-webhook-config-file={file}",

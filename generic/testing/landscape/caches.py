@@ -48,7 +48,8 @@ class Cache:
         obj = self.get(request)
         if obj is None:
             return None
-        texts, encoded = obj.get("data") or {}, obj.get("binaryData") or {}
+        texts = obj.get("data") or {}
+        encoded = obj.get("binaryData") or {}
         if self.store.resource == SECRETS:
             texts, encoded = {}, texts
         data = {key: text.encode() for key, text in texts.items()}

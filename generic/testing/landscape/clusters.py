@@ -15,9 +15,9 @@ from pathlib import Path
 from attrs import frozen
 
 from generic.library.programs.cache import Progress
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.envtest.environment import Environment
-from generic.testing.envtest.servers import CONTROLLER_MANAGER, Server
+from generic.testing.envtest.servers import CONTROLLER_MANAGER, KillableServer
 
 _AGGREGATOR = "aggregator"
 
@@ -67,7 +67,7 @@ def landscape_cluster(
     authority, certificate, key = (
         directory / f"front-proxy{end}" for end in ("-ca.crt", ".crt", ".key")
     )
-    front_proxy = Authority.new("front-proxy")
+    front_proxy = LocalAuthority.new("front-proxy")
     authority.write_bytes(front_proxy.key_pair.certificate)
     front_proxy.client(_AGGREGATOR, []).save(certificate, key)
     apiserver = [
@@ -87,7 +87,7 @@ def landscape_cluster(
         f"--controllers={','.join(plan.controllers)}",
         "--service-account-private-key-file=pki/service-accounts.key",
     ]
-    flags = {Server.APISERVER: apiserver, CONTROLLER_MANAGER: controller_manager}
+    flags = {KillableServer.APISERVER: apiserver, CONTROLLER_MANAGER: controller_manager}
     return Environment(progress, flags)
 
 

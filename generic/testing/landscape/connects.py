@@ -14,7 +14,7 @@ _LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 _DOMAIN = ("svc", "cluster", "local")
 
 
-class Refused(Exception):
+class ConnectRefused(Exception):
     """The request is refused with this status; the text is for its sender."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -37,7 +37,7 @@ def parse_request(head: bytes) -> Connect:
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     found = _REQUEST.fullmatch(first)
     if found is None or not 0 < int(found[2]) < 65536:
-        raise Refused(400, "send CONNECT HOST:PORT HTTP/1.1")
+        raise ConnectRefused(400, "send CONNECT HOST:PORT HTTP/1.1")
     user = password = ""
     for line in lines:
         name, _, value = line.partition(b":")
@@ -54,7 +54,7 @@ def _basic(value: bytes) -> tuple[str, str]:
     except (binascii.Error, UnicodeDecodeError):
         text = ""
     if scheme.lower() != b"basic" or ":" not in text:
-        raise Refused(400, "send Proxy-Authorization: Basic, with NAMESPACE:CREDENTIAL")
+        raise ConnectRefused(400, "send Proxy-Authorization: Basic, with NAMESPACE:CREDENTIAL")
     user, _, password = text.partition(":")
     return user, password
 

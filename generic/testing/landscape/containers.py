@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from attrs import field, frozen
 
 from actuator.meta import Raw
-from generic.testing.landscape.pods import Refused, expand
+from generic.testing.landscape.pods import PodRefused, expand
 
 _PATH = re.compile(r"""(?<![\w.~%+/:-])(/[^\s,;"'():]*)|:(/(?!/)[^\s,;"'():]*)|(:///\S*)""")
 """The absolute paths in a text; a path in a URL is none."""
@@ -18,7 +18,7 @@ _UPWARDS = re.compile(r"(?<![\w.-])\.\.(?![\w.-])")
 
 
 @frozen
-class Container:
+class PlannedContainer:
     """A container that is to run: its spec with local paths."""
 
     namespace: str
@@ -43,7 +43,7 @@ class Container:
 
     def flags(self, known: tuple[str, ...]) -> list[str]:
         """Return the flags with these beginnings."""
-        return [one for one in self.arguments if one.startswith(known)]
+        return [argument for argument in self.arguments if argument.startswith(known)]
 
 
 @frozen
@@ -77,7 +77,7 @@ class Image:
 
     entrypoint: Sequence[str]
     """The only `command` that a container may have, with any path before the program's name."""
-    launch: Callable[[Container], Launch]
+    launch: Callable[[PlannedContainer], Launch]
     """Raises Missing and Refused."""
     processes: int = 0
     """Maximum number of processes for the pods of one ReplicaSet, 0 for no maximum: the other pods
@@ -93,7 +93,7 @@ def arguments_of(spec: Raw, image: Image, variables: Mapping[str, str]) -> list[
     entrypoint = list(image.entrypoint)
     begin = [PurePosixPath(command[0]).name, *command[1 : len(entrypoint)]]
     if begin != entrypoint:
-        raise Refused(
+        raise PodRefused(
             f"command {' '.join(command)[:100]!r} is not {' '.join(entrypoint)!r}, the program of"
             " the image."
         )
@@ -104,9 +104,9 @@ def check_paths(texts: Iterable[str], root: Path) -> None:
     """Raises Refused if one of the texts names a file that is not below `root`."""
     for text in texts:
         if "\0" in text:
-            raise Refused(f"{text[:200]!r} has a NUL character.")
+            raise PodRefused(f"{text[:200]!r} has a NUL character.")
         if _UPWARDS.search(text):
-            raise Refused(f"{text[:200]!r} has a path with '..'.")
+            raise PodRefused(f"{text[:200]!r} has a path with '..'.")
         for found in _PATH.finditer(text):
             if not Path(found[1] or found[2] or found[3]).is_relative_to(root):
-                raise Refused(f"{text[:200]!r} has a path that is in no volume of the pod.")
+                raise PodRefused(f"{text[:200]!r} has a path that is in no volume of the pod.")

@@ -27,7 +27,7 @@ from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
 from generic.library.programs.cache import Progress
 from generic.library.programs.processes import Processes
-from generic.testing.envtest.certificates import Authority, new_private_key, save_private
+from generic.testing.envtest.certificates import LocalAuthority, new_private_key, save_private
 from generic.testing.envtest.environment import Environment
 from generic.testing.envtest.servers import HOST, free_port, reserve_port
 from generic.testing.garden import resource_of_manifest
@@ -70,7 +70,7 @@ _SERVICES = {
 
 
 @frozen
-class Garden:
+class LandscapeGarden:
     """A running garden."""
 
     cluster: Environment
@@ -81,12 +81,13 @@ class Garden:
     """The folder of the garden's credentials and configuration."""
     client: HttpClient
     """The administrator's client."""
-    authority: Authority
+    authority: LocalAuthority
     """Signs the serving certificates of Gardener's programs."""
 
     def seed_kubeconfig(self, seed: str) -> Path:
         """Write a new kubeconfig for the gardenlet of a seed, as the SeedAuthorizer expects it."""
-        user, group = f"gardener.cloud:system:seed:{seed}", "gardener.cloud:system:seeds"
+        user = f"gardener.cloud:system:seed:{seed}"
+        group = "gardener.cloud:system:seeds"
         return self.cluster.user_kubeconfig(user, [group])
 
     def apply(self, manifests: Iterable[Raw]) -> None:
@@ -96,7 +97,7 @@ class Garden:
 
 
 @contextmanager
-def running_garden(processes: Processes, progress: Progress) -> Iterator[Garden]:
+def running_garden(processes: Processes, progress: Progress) -> Iterator[LandscapeGarden]:
     """Start a garden and stop it when the context is left.
 
     It is entered when Shoots can be listed and the controllers are ready. Raises EnvtestError with
@@ -106,7 +107,7 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Garden]
     directory = processes.directory / "garden"
     directory.mkdir(mode=0o700)
     router = Router(_SERVICES.get)
-    authority = Authority.new("gardener")
+    authority = LocalAuthority.new("gardener")
     ca = authority.key_pair.certificate
     with ExitStack() as stack:
         socket = directory / "router"
@@ -116,7 +117,9 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Garden]
         flags = authorization_flags(directory, proxy, ca)
         planned = landscape_cluster(GARDEN_PLAN, directory / "cluster", socket, progress, flags)
         cluster = stack.enter_context(planned)
-        garden = Garden(cluster, processes, directory, connect(cluster.kubeconfig), authority)
+        garden = LandscapeGarden(
+            cluster, processes, directory, connect(cluster.kubeconfig), authority
+        )
         for name in (APISERVER, *CONTROLLERS):
             stack.callback(processes.kill, name)
         garden.apply(permissions(APISERVER_NAMESPACE))
@@ -131,7 +134,7 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Garden]
         yield garden
 
 
-def _start_apiserver(garden: Garden, program: Path, port: int, proxy: str) -> None:
+def _start_apiserver(garden: LandscapeGarden, program: Path, port: int, proxy: str) -> None:
     """Start gardener-apiserver and register its APIs."""
     files = _save_credentials(garden)
     kubeconfig = _kubeconfig(garden, APISERVER)
@@ -160,7 +163,7 @@ def _start_apiserver(garden: Garden, program: Path, port: int, proxy: str) -> No
     garden.processes.wait_until(APISERVER, partial(_serves, garden), START_SECONDS)
 
 
-def _save_credentials(garden: Garden) -> list[str]:
+def _save_credentials(garden: LandscapeGarden) -> list[str]:
     """Write the serving certificate and the signing key; return the flags that name them."""
     names = "serving.crt", "serving.key", "workload-identity.key"
     certificate, key, signing = (garden.directory / name for name in names)
@@ -174,7 +177,7 @@ def _save_credentials(garden: Garden) -> list[str]:
     ]
 
 
-def _start_controllers(garden: Garden, program: Path, webhooks: Raw) -> None:
+def _start_controllers(garden: LandscapeGarden, program: Path, webhooks: Raw) -> None:
     """Start the controllers, which become ready at the same time."""
     health = {}
     for name in CONTROLLERS:
@@ -194,7 +197,7 @@ def _start_controllers(garden: Garden, program: Path, webhooks: Raw) -> None:
         garden.processes.wait_until(name, ready, START_SECONDS)
 
 
-def _serving(garden: Garden, port: int) -> Raw:
+def _serving(garden: LandscapeGarden, port: int) -> Raw:
     """Write the serving certificate of the webhooks; return their configuration."""
     directory = garden.directory / "webhooks"
     directory.mkdir()
@@ -203,7 +206,7 @@ def _serving(garden: Garden, port: int) -> Raw:
     return {"bindAddress": HOST, "port": port, "tls": {"serverCertDir": str(directory)}}
 
 
-def _kubeconfig(garden: Garden, name: str) -> Path:
+def _kubeconfig(garden: LandscapeGarden, name: str) -> Path:
     return garden.cluster.user_kubeconfig(f"system:serviceaccount:{APISERVER_NAMESPACE}:{name}")
 
 
@@ -217,7 +220,7 @@ def _answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
         return False
 
 
-def _serves(garden: Garden) -> bool:
+def _serves(garden: LandscapeGarden) -> bool:
     """Return whether Shoots can be listed, and programs discover all of Gardener's APIs.
 
     The API server collects what they discover later than the APIs are available (Kubernetes
@@ -240,4 +243,4 @@ def _serves(garden: Garden) -> bool:
         for version in group["versions"]
         if version.get("resources")
     }
-    return all((group, one) in found for group, all_ in API_VERSIONS.items() for one in all_)
+    return all((group, item) in found for group, all_ in API_VERSIONS.items() for item in all_)

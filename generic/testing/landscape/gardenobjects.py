@@ -127,7 +127,8 @@ def cloud_profile(provider: str, versions: Sequence[str], spec: Raw) -> Raw:
 
 def credentials(namespace: str, provider: str, content: Mapping[str, str]) -> list[Raw]:
     """Return the Secret `account` with credentials for a provider, and its CredentialsBinding."""
-    name, security = "account", "security.gardener.cloud/v1alpha1"
+    name = "account"
+    security = "security.gardener.cloud/v1alpha1"
     meta = {"name": name, "namespace": namespace}
     reference = {"apiVersion": "v1", "kind": "Secret", **meta}
     label = {f"provider.shoot.gardener.cloud/{provider}": "true"}

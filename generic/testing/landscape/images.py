@@ -18,9 +18,16 @@ from typing import Any
 import yaml
 
 from actuator.meta import Raw
+from generic.kube.kubeconfig import write_kubeconfig
 from generic.testing.envtest.servers import ETCD_CLIENTS, HOST
-from generic.testing.landscape.containers import Container, Derived, Image, Launch, check_paths
-from generic.testing.landscape.pods import Missing, Refused
+from generic.testing.landscape.containers import (
+    Derived,
+    Image,
+    Launch,
+    PlannedContainer,
+    check_paths,
+)
+from generic.testing.landscape.pods import Missing, PodRefused
 
 _APISERVER = (
     *("--allow-privileged", "--api-audiences", "--authentication-config", "--client-ca-file"),
@@ -49,7 +56,7 @@ _EXTENSION_REFUSED = (
 )
 
 
-def kubeconfig(container: Container, content: bytes) -> bytes:
+def kubeconfig(container: PlannedContainer, content: bytes) -> bytes:
     """Return a kubeconfig with the current server and credential alone, and local paths.
 
     Raises Refused: a kubeconfig can name programs, and files of this machine.
@@ -57,37 +64,31 @@ def kubeconfig(container: Container, content: bytes) -> bytes:
     with _reading("a kubeconfig"):
         config = _parsed(content.decode())
         contexts, clusters, users = (
-            {one["name"]: one[kind] for one in config[f"{kind}s"]}
+            {item["name"]: item[kind] for item in config[f"{kind}s"]}
             for kind in ("context", "cluster", "user")
         )
         context = contexts[config["current-context"]]
         user = users[context["user"]]
         for key in _RUNS_PROGRAMS:
             if user.get(key):
-                raise Refused(f"a kubeconfig of the pod has {key!r}, which would run a program.")
+                raise PodRefused(f"a kubeconfig of the pod has {key!r}, which would run a program.")
         cluster = _kept(container, clusters[context["cluster"]], _OF_CLUSTERS)
         user = _kept(container, user, _OF_USERS)
-    rebuilt = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "x", "cluster": cluster}],
-        "users": [{"name": "x", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-        "current-context": "x",
-    }
-    return json.dumps(rebuilt).encode()
+    return write_kubeconfig(cluster, user, "x")
 
 
-def _kept(container: Container, fields: Raw, known: tuple[str, ...]) -> Raw:
+def _kept(container: PlannedContainer, fields: Raw, known: tuple[str, ...]) -> Raw:
     kept = {key: str(fields[key]) for key in known if fields.get(key)}
     files = {key: container.local(str(fields[key])) for key in _FILES if fields.get(key)}
     for path in files.values():
         if ".." in path or not Path(path).is_relative_to(container.root):
-            raise Refused("a kubeconfig of the pod names a file that is in no volume of the pod.")
+            raise PodRefused(
+                "a kubeconfig of the pod names a file that is in no volume of the pod."
+            )
     return kept | files
 
 
-def resource_manager_config(container: Container, content: bytes) -> bytes:
+def resource_manager_config(container: PlannedContainer, content: bytes) -> bytes:
     """Return the configuration of gardener-resource-manager with local ports and paths.
 
     Raises Refused.
@@ -110,9 +111,10 @@ def _kubeconfigs(config: Raw) -> dict[str, str]:
     return {name: str(path) for name, path in paths.items() if path}
 
 
-def resource_manager(program: Sequence[str | Path], container: Container) -> Launch:
+def resource_manager(program: Sequence[str | Path], container: PlannedContainer) -> Launch:
     """Run gardener-resource-manager, for the seed or for a shoot."""
-    source, target = Path(container.flag("config")), container.folder / "config.json"
+    source = Path(container.flag("config"))
+    target = container.folder / "config.json"
     check_paths([str(source)], container.root)
     with _reading("the configuration of gardener-resource-manager"):
         paths = _kubeconfigs(_parsed(container.local(_content(source))))
@@ -127,7 +129,9 @@ def resource_manager(program: Sequence[str | Path], container: Container) -> Lau
     return Launch([*program, f"--config={target}"], (), environ, derived=derived)
 
 
-def kube_apiserver(program: Path, etcd: Callable[[str], Path], container: Container) -> Launch:
+def kube_apiserver(
+    program: Path, etcd: Callable[[str], Path], container: PlannedContainer
+) -> Launch:
     """Run the API server of a shoot, in the folder of its etcd: `etcd` starts it if needed."""
     port = container.flag("secure-port")
     local_port = container.port(int(port) if port.isdecimal() else _HTTPS)
@@ -140,13 +144,15 @@ def kube_apiserver(program: Path, etcd: Callable[[str], Path], container: Contai
         "--authorization-mode=Node,RBAC",
         "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
     ]
-    arguments, folder = container.flags(_APISERVER), etcd(container.namespace)
+    arguments = container.flags(_APISERVER)
+    folder = etcd(container.namespace)
     return Launch(ours, arguments, _environ(container), cwd=folder)
 
 
-def kube_controller_manager(program: Path, container: Container) -> Launch:
+def kube_controller_manager(program: Path, container: PlannedContainer) -> Launch:
     """Run kube-controller-manager of a shoot. It does not listen."""
-    source, target = Path(container.flag("kubeconfig")), container.folder / "kubeconfig"
+    source = Path(container.flag("kubeconfig"))
+    target = container.folder / "kubeconfig"
     check_paths([str(source)], container.root)
     ours: list[str | Path] = [program, f"--kubeconfig={target}", "--secure-port=0"]
     derived = [Derived(source, target, partial(kubeconfig, container))]
@@ -159,7 +165,7 @@ def extension(
     target: str,
     environ: Mapping[str, str],
     cwd: Path,
-    container: Container,
+    container: PlannedContainer,
 ) -> Launch:
     """Run an extension of this framework: `program` is `actuator run`, `target` MODULE:OBJECT.
 
@@ -167,16 +173,16 @@ def extension(
     """
     first, *flags = container.arguments or [""]
     if first != target:
-        raise Refused(f"the first argument is {first[:100]!r}, not {target!r}.")
-    for one in flags:
-        if not one.startswith("--") or one.partition("=")[0] in _EXTENSION_REFUSED:
-            raise Refused(f"the argument {one[:100]!r} is not supported; use --FLAG=VALUE.")
-    arguments = [_local_address(container, one) for one in flags]
+        raise PodRefused(f"the first argument is {first[:100]!r}, not {target!r}.")
+    for flag in flags:
+        if not flag.startswith("--") or flag.partition("=")[0] in _EXTENSION_REFUSED:
+            raise PodRefused(f"the argument {flag[:100]!r} is not supported; use --FLAG=VALUE.")
+    arguments = [_local_address(container, flag) for flag in flags]
     variables = _environ(container) | {"NO_PROXY": f"{HOST},localhost"} | dict(environ)
     return Launch([*program, target], arguments, variables, cwd)
 
 
-def _local_address(container: Container, flag: str) -> str:
+def _local_address(container: PlannedContainer, flag: str) -> str:
     name, _, value = flag.partition("=")
     port = value.rpartition(":")[2]
     if name == "--webhook-config-server-host":
@@ -190,7 +196,7 @@ def _local_address(container: Container, flag: str) -> str:
     return flag
 
 
-def _environ(container: Container) -> dict[str, str]:
+def _environ(container: PlannedContainer) -> dict[str, str]:
     """Return the variables with which a program reaches the cluster and its Services."""
     account = {"KUBECONFIG": str(container.kubeconfig)} if container.kubeconfig else {}
     return {"HTTPS_PROXY": container.proxy_url, **account}
@@ -209,7 +215,7 @@ def _reading(what: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise Refused(f"{what} of the pod cannot be read.") from None
+        raise PodRefused(f"{what} of the pod cannot be read.") from None
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from actuator.errors import ApiError, Conflict, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Clock
 from actuator.meta import Raw
 from generic.controller.controller import Again, Controller, Done, Failed, Result
-from generic.controller.metrics import Metrics
 from generic.controller.predicates import all_of
 from generic.controller.workqueue import Backoff
 from generic.kube.client import connect
@@ -32,13 +31,14 @@ from generic.kube.events import EventRecorder
 from generic.kube.headers import Event, Header, Request
 from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Processes
-from generic.testing.envtest.access import Access
+from generic.serving.metrics import Metrics
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.landscape.caches import PODS, Cache
 from generic.testing.landscape.containers import Image
 from generic.testing.landscape.podruns import Claims, Means, PodRuns
 from generic.testing.landscape.pods import Data, has_ended, is_deleting, status
 from generic.testing.landscape.podwrites import bind, delete_now
-from generic.testing.landscape.sandbox import World
+from generic.testing.landscape.sandbox import SandboxWorld
 from generic.testing.landscape.services import Services
 from generic.testing.landscape.volumes import Tokens
 
@@ -51,7 +51,8 @@ BACKOFF = Backoff(first=1.0, cap=60.0, jitter=0.0)
 _WORKERS = 4
 _START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
-_SOON, _LATER = 0.25, 1.0
+_SOON = 0.25
+_LATER = 1.0
 """Seconds between two looks at a pod: until it is ready, and afterwards."""
 _GRACE_SECONDS = 30
 
@@ -61,7 +62,7 @@ class Kubelet:
 
     def __init__(
         self,
-        cluster: Access,
+        cluster: ClusterAccess,
         services: Services,
         images: Mapping[str, Image],
         processes: Processes,
@@ -87,7 +88,7 @@ class Kubelet:
         self._tokens = Tokens(self._client, self._clock)
         folder = processes.directory / "pods"
         folder.mkdir(mode=0o700, exist_ok=True)
-        world = World(cluster, services.router, folder, self._read, self._tokens.get)
+        world = SandboxWorld(cluster, services.router, folder, self._read, self._tokens.get)
         self._means = Means(world, images, processes, self._clock, backoff, Claims())
 
     def start(self) -> None:
@@ -123,7 +124,8 @@ class Kubelet:
 
     def _sync(self, request: Request, _failures: int) -> Result:
         """Do the next step for a pod."""
-        pod, known = self._cache.get(request), self._pods.get(request)
+        pod = self._cache.get(request)
+        known = self._pods.get(request)
         if known is not None and (pod is None or pod["metadata"]["uid"] != known.uid):
             self._discard(request)
         try:
@@ -154,7 +156,7 @@ class Kubelet:
     def _run(self, request: Request, pod: Raw, known: PodRuns) -> Result:
         """Advance the containers of a pod, and report their state."""
         states = known.advance(pod)
-        is_ready = all(one.ready for one in states)
+        is_ready = all(state.ready for state in states)
         self._services.set_pod(known.uid, known.endpoints() if is_ready else None)
         message = known.refused or "a container is not ready"
         self._report(request, pod, status(pod, states, message, self._clock.now()))
@@ -178,7 +180,8 @@ class Kubelet:
 
     def _end(self, request: Request, pod: Raw) -> Result:
         """Terminate the processes of a pod that is being deleted; then remove it from the API."""
-        meta, known = pod["metadata"], self._pods.get(request)
+        meta = pod["metadata"]
+        known = self._pods.get(request)
         grace = meta.get("deletionGracePeriodSeconds", _GRACE_SECONDS)
         if known is not None:
             self._services.set_pod(known.uid, None)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-_MOST_HEAD = 16 * 1024
+_MAX_HEAD = 16 * 1024
 _SECONDS = 30.0
 """Maximum seconds for TLS and the head of a request, and between two pieces of an upgraded one."""
 _UPGRADED = (
@@ -63,8 +63,8 @@ class KubeletPort:
             raw.settimeout(_SECONDS)
             with self._tls.wrap_socket(raw, server_side=True) as connected:
                 head = b""
-                while b"\r\n\r\n" not in head and len(head) < _MOST_HEAD:
-                    piece = connected.recv(_MOST_HEAD)
+                while b"\r\n\r\n" not in head and len(head) < _MAX_HEAD:
+                    piece = connected.recv(_MAX_HEAD)
                     if not piece:
                         return
                     head += piece
@@ -72,5 +72,5 @@ class KubeletPort:
                     connected.sendall(_OK)
                     return
                 connected.sendall(_UPGRADED)
-                while connected.recv(_MOST_HEAD):
+                while connected.recv(_MAX_HEAD):
                     pass

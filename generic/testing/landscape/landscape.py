@@ -20,9 +20,9 @@ from actuator.meta import Raw
 from generic.library.programs.cache import Progress
 from generic.library.programs.processes import Processes
 from generic.testing.landscape.containers import Image
-from generic.testing.landscape.garden import Garden, running_garden
+from generic.testing.landscape.garden import LandscapeGarden, running_garden
 from generic.testing.landscape.images import extension_image
-from generic.testing.landscape.seed import Seed, running_seed
+from generic.testing.landscape.seed import LandscapeSeed, running_seed
 from generic.testing.landscape.seedobjects import SeedPlan
 
 _ACTUATOR = "from generic.tools.cli.main import main; main()"
@@ -54,8 +54,8 @@ class LandscapeExtension:
 class Landscape:
     """A running landscape."""
 
-    garden: Garden
-    seeds: Sequence[Seed]
+    garden: LandscapeGarden
+    seeds: Sequence[LandscapeSeed]
 
     @property
     def processes(self) -> Processes:
@@ -82,7 +82,7 @@ def running_landscape(
         for extension in extensions:
             garden.apply(extension.registration)
         garden.apply(objects)
-        images = {f"extension-{one.name}": one.image for one in extensions}
+        images = {f"extension-{extension.name}": extension.image for extension in extensions}
         seeds = [
             stack.enter_context(running_seed(garden, plan, images, progress)) for plan in plans
         ]

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from generic.library.programs.errors import EnvtestError
 
-GARDEN_GIB, SEED_GIB, SHOOT_GIB = 1.2, 2.4, 0.9
+GARDEN_GIB = 1.2
+SEED_GIB = 2.4
+SHOOT_GIB = 0.9
 """Measured, shared pages divided among the processes."""
 _PROC = Path("/proc")
 

@@ -58,14 +58,14 @@ class ShootNodes:
         if shoot is None:
             return
         listed = self.seed.list(MACHINES, self.namespace)
-        machines = [one for one in listed if not one["metadata"].get("deletionTimestamp")]
-        nodes = {one["metadata"]["name"]: one for one in shoot.list(NODES)}
+        machines = [obj for obj in listed if not obj["metadata"].get("deletionTimestamp")]
+        nodes = {obj["metadata"]["name"]: obj for obj in shoot.list(NODES)}
         for machine in machines:
             self._serve(shoot, machine, nodes.get(machine["metadata"]["name"]))
-        for name in nodes.keys() - {one["metadata"]["name"] for one in listed}:
+        for name in nodes.keys() - {obj["metadata"]["name"] for obj in listed}:
             with suppress(NotFound):
                 shoot.delete(NODES, name)
-        self._serve_pods(shoot, [one["metadata"]["name"] for one in machines])
+        self._serve_pods(shoot, [machine["metadata"]["name"] for machine in machines])
 
     def _serve(self, shoot: HttpClient, machine: Raw, node: Raw | None) -> None:
         name = machine["metadata"]["name"]
@@ -75,7 +75,8 @@ class ShootNodes:
         annotations = {**(template.get("annotations") or {}), _CHECKSUM: checksum}
         wanted = {"labels": labels, "annotations": annotations}
         if node is None:
-            meta, spec = {"name": name, **wanted}, {"providerID": f"simulated:///{name}"}
+            meta = {"name": name, **wanted}
+            spec = {"providerID": f"simulated:///{name}"}
             made = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec}
             node = shoot.create(NODES, made)
         elif not _has(node["metadata"], wanted):
@@ -109,7 +110,8 @@ class ShootNodes:
         now = self.clock.now()
         for pod in shoot.list(PODS):
             with suppress(NotFound, Conflict):
-                meta, bound = pod["metadata"], pod["spec"].get("nodeName")
+                meta = pod["metadata"]
+                bound = pod["spec"].get("nodeName")
                 if bound and (meta.get("deletionTimestamp") or bound not in nodes):
                     delete_now(shoot, meta)
                 elif nodes and not bound and not meta.get("deletionTimestamp"):
@@ -172,7 +174,9 @@ def _has(meta: Raw, wanted: Raw) -> bool:
 def is_ready(obj: Raw) -> bool:
     """Whether a Node or a pod is Ready; without heartbeats, controllers change that."""
     conditions = (obj.get("status") or {}).get("conditions") or []
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )
 
 
 def _condition(type: str, status: str, now: str, **more: str) -> Raw:

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
+from generic.library.manifests import merged
 from generic.testing.landscape.gardenobjects import (
     CORE,
     cloud_profile,
@@ -81,7 +82,8 @@ def combined(parts: Iterable[ShootPart]) -> ShootPart:
     whole = _ANYWHERE
     for part in parts:
         for name in ("region", "domain"):
-            known, given = getattr(whole, name), getattr(part, name)
+            known = getattr(whole, name)
+            given = getattr(part, name)
             if given and known not in (given, getattr(_ANYWHERE, name)):
                 raise ConfigurationError(
                     f"{part.extension}: its {name} is {given!r}, that of another extension is "
@@ -98,16 +100,6 @@ def combined(parts: Iterable[ShootPart]) -> ShootPart:
             worker=merged(whole.worker, part.worker),
         )
     return whole
-
-
-def merged(base: Raw, more: Raw) -> Raw:
-    """Return a deep union of two mappings; `more` wins, and replaces lists."""
-    both = {
-        key: merged(base[key], value)
-        for key, value in more.items()
-        if isinstance(value, dict) and isinstance(base.get(key), dict)
-    }
-    return {**base, **more, **both}
 
 
 @frozen
@@ -140,7 +132,8 @@ class Offer:
 
     def seed(self, name: str) -> SeedPlan:
         """Return the plan of a seed."""
-        part, dns = self.part, self.types["DNSRecord"][0]
+        part = self.part
+        dns = self.types["DNSRecord"][0]
         where = (part.region, part.zones)
         return SeedPlan(name, self.provider, *where, dns, part.domain, self.keys, self.backup)
 

@@ -28,7 +28,8 @@ _DRUID = "druid.gardener.cloud/v1alpha1"
 
 def etcd(obj: Raw, now: str) -> Raw | None:
     """Return the status of an Etcd all of whose members are ready."""
-    status, generation = obj.get("status") or {}, obj["metadata"]["generation"]
+    status = obj.get("status") or {}
+    generation = obj["metadata"]["generation"]
     if status.get("observedGeneration") == generation and status.get("ready"):
         return None
     replicas = obj["spec"].get("replicas", 1)
@@ -56,7 +57,7 @@ def monitoring(obj: Raw, now: str) -> Raw | None:
     """Return the status of an available Prometheus or Alertmanager."""
     generation = obj["metadata"]["generation"]
     known = (obj.get("status") or {}).get("conditions") or []
-    if known and all(one.get("observedGeneration") == generation for one in known):
+    if known and all(item.get("observedGeneration") == generation for item in known):
         return None
     replicas = obj["spec"].get("replicas", 1)
     counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), replicas)

@@ -23,13 +23,13 @@ from generic.testing.landscape.containers import Image
 from generic.testing.landscape.pods import (
     ContainerState,
     Missing,
-    Refused,
+    PodRefused,
     check,
     controller_of,
     image_name,
 )
-from generic.testing.landscape.runs import Run
-from generic.testing.landscape.sandbox import Command, Sandbox, World
+from generic.testing.landscape.runs import ContainerRun
+from generic.testing.landscape.sandbox import Command, Sandbox, SandboxWorld
 from generic.testing.landscape.services import Endpoints
 
 _Key = tuple[str, str]
@@ -40,9 +40,9 @@ class Claims:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: dict[_Key, dict[str, Run]] = {}
+        self._runs: dict[_Key, dict[str, ContainerRun]] = {}
 
-    def claim(self, key: _Key, uid: str, run: Run, most: int) -> bool:
+    def claim(self, key: _Key, uid: str, run: ContainerRun, most: int) -> bool:
         """Return whether the container of a pod gets a process, which it keeps then."""
         with self._lock:
             claims = self._runs.setdefault(key, {})
@@ -68,7 +68,7 @@ class Claims:
 class Means:
     """The dependencies that all pods of one kubelet share."""
 
-    world: World
+    world: SandboxWorld
     images: Mapping[str, Image]
     processes: Processes
     clock: Clock
@@ -93,12 +93,12 @@ class PodRuns:
         self._owner = str(controller_of(pod).get("uid") or self.uid)
         self._sandbox = Sandbox(pod, means.world)
         self._images: dict[str, Image] = {}
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, ContainerRun] = {}
         for spec in pod["spec"]["containers"]:
             if image := means.images.get(image_name(spec["image"])):
                 name = f"{meta['namespace']}_{meta['name'][-80:]}_{spec['name']}_{self.uid[:8]}"
                 self._images[spec["name"]] = image
-                self._runs[spec["name"]] = Run(
+                self._runs[spec["name"]] = ContainerRun(
                     name, spec, means.processes, means.clock, means.backoff
                 )
 
@@ -114,11 +114,12 @@ class PodRuns:
 
     def advance(self, pod: Raw) -> Sequence[ContainerState]:
         """Do the next step of each container; return their states. `pod` is its current state."""
-        self._pod, message = pod, ""
+        self._pod = pod
+        message = ""
         try:
             if self.has_work:
                 message = self._advance()
-        except Refused as refused:
+        except PodRefused as refused:
             self.refused = str(refused)
             self.kill()
         return [self._state(spec, message) for spec in self._pod["spec"]["containers"]]
@@ -183,5 +184,6 @@ class PodRuns:
         return ContainerState({"running": {"startedAt": since}}, is_ready)
 
     def _claims(self, name: str) -> bool:
-        run, most = self._runs[name], self._images[name].processes
+        run = self._runs[name]
+        most = self._images[name].processes
         return self._means.claims.claim((self._owner, name), self.uid, run, most)

@@ -30,7 +30,7 @@ Read = Callable[[str, str, str], Data | None]
 """Returns the data of a Secret or ConfigMap: by kind, namespace and name; None if it is missing."""
 
 
-class Refused(Exception):
+class PodRefused(Exception):
     """A pod that must not run; one sentence for its status. It stays so: a spec does not change."""
 
 
@@ -75,17 +75,19 @@ def check(pod: Raw, container: Raw) -> None:
         check_volume(volume)
     for part in _UNSUPPORTED:
         if container.get(part):
-            raise Refused(f"container {container['name']}: {part} is not supported.")
+            raise PodRefused(f"container {container['name']}: {part} is not supported.")
     for mount in container.get("volumeMounts") or ():
         path = PurePosixPath(mount["mountPath"])
         if not path.is_absolute() or ".." in path.parts or len(path.parts) < 2:
-            raise Refused(f"mountPath {mount['mountPath']!r} is not a path inside the container.")
+            raise PodRefused(
+                f"mountPath {mount['mountPath']!r} is not a path inside the container."
+            )
         if mount.get("subPathExpr"):
-            raise Refused("subPathExpr is not supported; use subPath.")
+            raise PodRefused("subPathExpr is not supported; use subPath.")
         inside(mount.get("subPath") or ".", "subPath")
     for variable in container.get("env") or ():
         if _LOADER.fullmatch(variable["name"].upper()):
-            raise Refused(
+            raise PodRefused(
                 f"environment variable {variable['name']} changes what a process loads or where"
                 " it connects."
             )
@@ -96,7 +98,7 @@ def check_volume(volume: Raw) -> None:
     kinds = [kind for kind in volume if kind != "name"] or ["emptyDir"]
     for kind in kinds:
         if kind not in _VOLUMES:
-            raise Refused(
+            raise PodRefused(
                 f"volume {volume['name']} is a {kind}; supported are {', '.join(_VOLUMES)}."
             )
 
@@ -105,13 +107,14 @@ def inside(path: str, what: str) -> PurePosixPath:
     """Return a path relative to a folder. Raises Refused if it leaves the folder."""
     found = PurePosixPath(path)
     if found.is_absolute() or ".." in found.parts or "\0" in path:
-        raise Refused(f"{what} {path!r} leaves its volume.")
+        raise PodRefused(f"{what} {path!r} leaves its volume.")
     return found
 
 
 def field_of(pod: Raw, path: str) -> str:
     """Return a field for a variable or file. Raises Refused if it is not supported."""
-    meta, spec = pod["metadata"], pod["spec"]
+    meta = pod["metadata"]
+    spec = pod["spec"]
     if found := _FIELD.fullmatch(path):
         return str((meta.get(found[1]) or {}).get(found[2], ""))
     fields = {
@@ -120,7 +123,7 @@ def field_of(pod: Raw, path: str) -> str:
         **dict.fromkeys(("status.hostIP", "status.podIP"), "127.0.0.1"),
     }
     if path not in fields:
-        raise Refused(f"the field {path} is not supported.")
+        raise PodRefused(f"the field {path} is not supported.")
     return str(fields[path] or "")
 
 
@@ -156,24 +159,26 @@ def _value(pod: Raw, source: Raw, read: Read) -> str | None:
             if found.get("optional"):
                 return None
             raise Missing(f"{kind} {found['name']!r} has no key {found['key']!r}.")
-    raise Refused(f"a variable from {', '.join(source)} is not supported.")
+    raise PodRefused(f"a variable from {', '.join(source)} is not supported.")
 
 
 def ports_of(container: Raw) -> dict[str | int, int]:
     """Return the numbers of a container's ports, by number and by name."""
     declared = container.get("ports") or ()
-    numbers: dict[str | int, int] = {one["containerPort"]: one["containerPort"] for one in declared}
-    return numbers | {one["name"]: one["containerPort"] for one in declared if one.get("name")}
+    numbers: dict[str | int, int] = {
+        item["containerPort"]: item["containerPort"] for item in declared
+    }
+    return numbers | {item["name"]: item["containerPort"] for item in declared if item.get("name")}
 
 
 def status(pod: Raw, containers: Sequence[ContainerState], message: str, now: datetime) -> Raw:
     """Return the new status; `message` is the reason why the pod is not ready."""
     old = pod.get("status") or {}
-    is_ready = all(one.ready for one in containers)
+    is_ready = all(container.ready for container in containers)
     phase = _phase(containers)
     states = {"PodScheduled": True, "Initialized": True, "ContainersReady": is_ready}
     states["Ready"] = is_ready
-    known = {one["type"]: one for one in old.get("conditions") or ()}
+    known = {condition["type"]: condition for condition in old.get("conditions") or ()}
     conditions = []
     for kind, is_true in states.items():
         condition = {"type": kind, "status": str(is_true)}
@@ -192,16 +197,21 @@ def status(pod: Raw, containers: Sequence[ContainerState], message: str, now: da
         "startTime": old.get("startTime") or format_time(now),
         "conditions": conditions,
         "containerStatuses": [
-            _container_status(spec, one) for spec, one in zip(specs, containers, strict=True)
+            _container_status(spec, item) for spec, item in zip(specs, containers, strict=True)
         ],
     }
 
 
 def _phase(containers: Sequence[ContainerState]) -> str:
-    ended = [one.state["terminated"] for one in containers if "terminated" in one.state]
+    ended = [
+        container.state["terminated"] for container in containers if "terminated" in container.state
+    ]
     if len(ended) == len(containers):
-        return "Failed" if any(one["exitCode"] for one in ended) else "Succeeded"
-    has_run = any("running" in one.state or one.last or one.restarts for one in containers)
+        return "Failed" if any(item["exitCode"] for item in ended) else "Succeeded"
+    has_run = any(
+        "running" in container.state or container.last or container.restarts
+        for container in containers
+    )
     return "Running" if has_run else "Pending"
 
 

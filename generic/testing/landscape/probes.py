@@ -14,7 +14,7 @@ from contextlib import closing
 from actuator.meta import Raw
 from generic.testing.envtest.servers import HOST
 
-_MOST_SECONDS = 5.0
+_MAX_SECONDS = 5.0
 
 
 def succeeds(probe: Raw, local_port: Callable[[int | str], int | None]) -> bool:
@@ -23,7 +23,7 @@ def succeeds(probe: Raw, local_port: Callable[[int | str], int | None]) -> bool:
     if not request:
         return True
     port = local_port(request.get("port", 0))
-    seconds = min(float(probe.get("timeoutSeconds") or 1), _MOST_SECONDS)
+    seconds = min(float(probe.get("timeoutSeconds") or 1), _MAX_SECONDS)
     try:
         if port is None:
             return False
@@ -37,13 +37,17 @@ def succeeds(probe: Raw, local_port: Callable[[int | str], int | None]) -> bool:
 
 def _status(request: Raw, port: int, seconds: float) -> int:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE
     is_tls = str(request.get("scheme") or "").upper() == "HTTPS"
     with closing(
         http.client.HTTPSConnection(HOST, port, timeout=seconds, context=tls)
         if is_tls
         else http.client.HTTPConnection(HOST, port, timeout=seconds)
     ) as connection:
-        headers = {one["name"]: one["value"] for one in request.get("httpHeaders") or ()}
+        headers = {
+            http_header["name"]: http_header["value"]
+            for http_header in request.get("httpHeaders") or ()
+        }
         connection.request("GET", str(request.get("path") or "/"), headers=headers)
         return connection.getresponse().status

@@ -12,15 +12,6 @@ from generic.library.programs.errors import EnvtestError
 from generic.library.programs.golang import GoModule, cached_programs, required_version
 from generic.testing.envtest.binaries import version_flags
 
-COMPONENTS = (
-    "gardener-admission-controller",
-    "gardener-apiserver",
-    "gardener-controller-manager",
-    "gardener-resource-manager",
-    "gardener-scheduler",
-    "gardenlet",
-)
-"""The names that the program takes as its first argument."""
 BUILD_GIB = 5
 """Free disk space for a build: modules, Go's build cache and the program (measured: 4.0 GiB)."""
 

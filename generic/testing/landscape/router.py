@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.servers import HOST
-from generic.testing.landscape.connects import Connect, Refused, parse_request, service_of
+from generic.testing.landscape.connects import Connect, ConnectRefused, parse_request, service_of
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ CONNECT_SECONDS = 5.0
 """Maximum time to connect to a local port."""
 HALF_CLOSED_SECONDS = 120.0
 """Maximum time for which one direction of a connection continues after the other has ended."""
-MOST_UNKNOWN = 128
+MAX_UNKNOWN = 128
 """Maximum number of TCP clients that have not sent the credential; one more ends the oldest."""
 _LINGER_SECONDS = 1.0
 _PIECE = 64 * 1024
@@ -109,14 +109,15 @@ class Router:
 
     def stop(self) -> None:
         """Stop listening, and end all connections. A second call does nothing."""
-        running, self._running = self._running, None
+        running = self._running
+        self._running = None
         if running is not None:
             running.stop()
 
     def authorize(self, request: Connect) -> None:
         """Raises Refused if the request does not have the credential of this run."""
         if not secrets.compare_digest(request.password.encode(), self._token.encode()):
-            raise Refused(407, "the credential of this run is missing or wrong")
+            raise ConnectRefused(407, "the credential of this run is missing or wrong")
 
     def targets(self, request: Connect) -> list[int]:
         """Return the local ports for a request. Raises Refused if it has no route."""
@@ -127,7 +128,7 @@ class Router:
             found = None
         ports = self.find(*found, request.port) if found else []
         if not ports:
-            raise Refused(502, f"no route to {request.host}:{request.port}")
+            raise ConnectRefused(502, f"no route to {request.host}:{request.port}")
         return ports
 
 
@@ -167,7 +168,7 @@ class _Running:
 
     def _begin_unknown(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._unknown[writer.transport] = None
-        if len(self._unknown) > MOST_UNKNOWN:
+        if len(self._unknown) > MAX_UNKNOWN:
             oldest = next(iter(self._unknown))
             del self._unknown[oldest]
             oldest.close()
@@ -206,7 +207,7 @@ class _Running:
                 await _forward(_pump(reader, far_writer), _pump(far_reader, writer))
             finally:
                 far_writer.transport.abort()
-        except Refused as refused:
+        except ConnectRefused as refused:
             await _refuse(reader, writer, refused)
         except (OSError, EOFError):  # one side was reset, or ended before its request
             pass
@@ -219,9 +220,9 @@ async def _read_head(reader: asyncio.StreamReader) -> bytes:
         async with asyncio.timeout(HEAD_SECONDS):
             return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
-        raise Refused(400, f"the request has more than {HEAD_BYTES} bytes") from None
+        raise ConnectRefused(400, f"the request has more than {HEAD_BYTES} bytes") from None
     except TimeoutError:
-        raise Refused(400, f"the request took more than {HEAD_SECONDS:g} s") from None
+        raise ConnectRefused(400, f"the request took more than {HEAD_SECONDS:g} s") from None
 
 
 async def _connect(ports: list[int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -229,7 +230,7 @@ async def _connect(ports: list[int]) -> tuple[asyncio.StreamReader, asyncio.Stre
         with suppress(OSError):
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await asyncio.open_connection(HOST, port)
-    raise Refused(502, "the program does not accept connections")
+    raise ConnectRefused(502, "the program does not accept connections")
 
 
 async def _forward(*directions: Coroutine[None, None, None]) -> None:
@@ -255,7 +256,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def _refuse(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: Refused
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: ConnectRefused
 ) -> None:
     """Answer, and read on for a moment: a connection with unread data would lose the answer."""
     text = f"{refused}\n"

@@ -20,7 +20,7 @@ STEADY_SECONDS = 600.0
 _MESSAGE_BYTES = 2048
 
 
-class Run:
+class ContainerRun:
     """One container; each `advance` does one step, and none of them waits for the program."""
 
     def __init__(
@@ -100,11 +100,13 @@ class Run:
             self._name, command.words, command.environ, command.cwd
         )
         self._starts += 1
-        self._started_at, self._missed_probes = self._clock.monotonic(), 0
+        self._started_at = self._clock.monotonic()
+        self._missed_probes = 0
         self._since = {"startedAt": format_time(self._clock.now())}
 
     def _note_exit(self, code: int, restart_policy: str) -> None:
-        self._process, self.is_ready = None, False
+        self._process = None
+        self.is_ready = False
         ended = {
             "exitCode": code if code >= 0 else 128 - code,
             "reason": "Error" if code else "Completed",
@@ -123,7 +125,8 @@ class Run:
     def _probe(self, probe: Raw) -> None:
         self._next_probe = self._clock.monotonic() + float(probe.get("periodSeconds") or 10)
         if succeeds(probe, self.endpoints().get):
-            self.is_ready, self._missed_probes = True, 0
+            self.is_ready = True
+            self._missed_probes = 0
             return
         self._missed_probes += 1
         if self._missed_probes >= int(probe.get("failureThreshold") or 3):

@@ -6,7 +6,6 @@
 Not here: the rules for commands and paths (`containers`, `pods`), the table (`images`).
 """
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,12 @@ from pathlib import Path
 from attrs import frozen
 
 from actuator.meta import Raw
-from generic.testing.envtest.access import Access
+from generic.kube.kubeconfig import write_kubeconfig
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.landscape.containers import (
-    Container,
     Derived,
     Image,
+    PlannedContainer,
     arguments_of,
     check_paths,
 )
@@ -37,10 +37,10 @@ class Command:
 
 
 @frozen
-class World:
+class SandboxWorld:
     """The environment that the pods of one cluster share."""
 
-    cluster: Access
+    cluster: ClusterAccess
     router: Router
     folder: Path
     """The private folder of all pods."""
@@ -51,7 +51,7 @@ class World:
 class Sandbox:
     """The folder of one pod."""
 
-    def __init__(self, pod: Raw, world: World) -> None:
+    def __init__(self, pod: Raw, world: SandboxWorld) -> None:
         self._pod = pod
         self._world = world
         self.folder = world.folder.resolve() / pod["metadata"]["uid"]
@@ -76,9 +76,10 @@ class Sandbox:
         make_folders(self.folder, folder)
         variables = environ(self._pod, spec, self._world.read)
         paths = self._volumes.paths(spec)
-        local, namespace = rewriter(paths), self._pod["metadata"]["namespace"]
+        local = rewriter(paths)
+        namespace = self._pod["metadata"]["namespace"]
         account = paths.get(SERVICE_ACCOUNT)
-        container = Container(
+        container = PlannedContainer(
             namespace=namespace,
             arguments=[local(word) for word in arguments_of(spec, image, variables)],
             root=self.folder,
@@ -103,26 +104,19 @@ class Sandbox:
 
     def _account(self, folder: Path, mount: Path) -> Path:
         """Write the kubeconfig of the pod's service account, whose token is renewed."""
-        path, cluster = folder / "account.kubeconfig", self._world.cluster
+        path = folder / "account.kubeconfig"
+        cluster = self._world.cluster
         server = {"server": cluster.url, "certificate-authority": str(cluster.ca_file)}
         namespace = self._pod["metadata"]["namespace"]
-        context = {"cluster": "seed", "user": "account", "namespace": namespace}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "seed", "cluster": server}],
-            "users": [{"name": "account", "user": {"tokenFile": str(mount / "token")}}],
-            "contexts": [{"name": "seed", "context": context}],
-            "current-context": "seed",
-        }
-        write_private(path, json.dumps(config).encode())
+        user = {"tokenFile": str(mount / "token")}
+        write_private(path, write_kubeconfig(server, user, "seed", namespace))
         return path
 
 
 def _derive(files: Sequence[Derived]) -> None:
-    for one in files:
+    for file in files:
         try:
-            content = one.source.read_bytes()
+            content = file.source.read_bytes()
         except OSError:
-            raise Missing(f"the file {one.source.name!r} does not exist yet.") from None
-        write_private(one.target, one.convert(content))
+            raise Missing(f"the file {file.source.name!r} does not exist yet.") from None
+        write_private(file.target, file.convert(content))

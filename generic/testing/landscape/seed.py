@@ -24,11 +24,11 @@ from generic.kube.clock import SystemClock
 from generic.library.programs.cache import Progress
 from generic.testing.envtest.binaries import find_binaries, kubernetes_version
 from generic.testing.envtest.environment import Environment
-from generic.testing.envtest.servers import Server, free_port
+from generic.testing.envtest.servers import KillableServer, free_port
 from generic.testing.garden import resource_of_manifest
 from generic.testing.landscape.clusters import SEED, landscape_cluster
 from generic.testing.landscape.containers import Image
-from generic.testing.landscape.garden import START_SECONDS, Garden
+from generic.testing.landscape.garden import START_SECONDS, LandscapeGarden
 from generic.testing.landscape.gardenobjects import CORE, GARDEN
 from generic.testing.landscape.images import landscape_images
 from generic.testing.landscape.kubelet import Kubelet
@@ -43,7 +43,7 @@ from generic.testing.landscape.seedobjects import (
 )
 from generic.testing.landscape.services import Services
 from generic.testing.landscape.shootetcd import ShootEtcds
-from generic.testing.landscape.shoots import ETCD, Shoots
+from generic.testing.landscape.shoots import ETCD, SimulatedMachines
 from generic.testing.landscape.snapshots import SnapshotPort
 from generic.testing.polling import polling
 
@@ -52,7 +52,7 @@ _POLL_SECONDS = 0.5
 
 
 @frozen
-class Seed:
+class LandscapeSeed:
     """A running seed."""
 
     plan: SeedPlan
@@ -60,7 +60,7 @@ class Seed:
     client: HttpClient
     """The administrator's client."""
     router: Router
-    shoots: Shoots
+    shoots: SimulatedMachines
 
     @property
     def gardenlet(self) -> str:
@@ -70,11 +70,11 @@ class Seed:
 
 @contextmanager
 def running_seed(
-    garden: Garden,
+    garden: LandscapeGarden,
     plan: SeedPlan,
     images: Mapping[str, Image],
     progress: Progress,
-) -> Iterator[Seed]:
+) -> Iterator[LandscapeSeed]:
     """Start a seed and its gardenlet, and stop both when the context is left.
 
     `images` has the images of extensions, by the name of their repository. It is entered when
@@ -86,15 +86,17 @@ def running_seed(
     with ExitStack() as stack:
         services, cluster, client = _start_cluster(stack, plan, directory, progress)
         garden.apply([seed_credentials(plan)])
-        binaries, program = find_binaries(progress), find_gardener(progress)
-        folder, kept = directory / "etcd", garden.processes.directory / "snapshots"
-        etcds = ShootEtcds(binaries[Server.ETCD], folder, garden.processes, kept)
+        binaries = find_binaries(progress)
+        program = find_gardener(progress)
+        folder = directory / "etcd"
+        kept = garden.processes.directory / "snapshots"
+        etcds = ShootEtcds(binaries[KillableServer.ETCD], folder, garden.processes, kept)
         known = landscape_images(binaries, program, etcds.start) | dict(images)
         kubelet = Kubelet(cluster, services, known, garden.processes)
         kubelet.start()
         stack.callback(kubelet.stop)
         shoots = _start_simulations(stack, services, client, directory, etcds)
-        seed = Seed(plan, cluster, client, services.router, shoots)
+        seed = LandscapeSeed(plan, cluster, client, services.router, shoots)
         stack.callback(garden.processes.kill, seed.gardenlet)
         environ = _snapshots(stack, seed, etcds, directory) if plan.backup else {}
         _start_gardenlet(garden, seed, directory, program, environ)
@@ -105,7 +107,8 @@ def _start_cluster(
     stack: ExitStack, plan: SeedPlan, directory: Path, progress: Progress
 ) -> tuple[Services, Environment, HttpClient]:
     """Start router and cluster, with the objects that a real one has."""
-    socket, stop = directory / "router", threading.Event()
+    socket = directory / "router"
+    stop = threading.Event()
     router = Router(lambda host: services.lookup(host) or shoot_of(host, plan.domain))
     router.start(socket)
     stack.callback(router.stop)
@@ -126,11 +129,12 @@ def _start_simulations(
     client: HttpClient,
     directory: Path,
     etcds: ShootEtcds,
-) -> Shoots:
+) -> SimulatedMachines:
     """Start the simulated operators, machines and nodes."""
-    version, clock = kubernetes_version(), SystemClock()
+    version = kubernetes_version()
+    clock = SystemClock()
     folder = directory / "shoots"
-    shoots = Shoots(client, services.router, folder, version, clock, etcds.remove)
+    shoots = SimulatedMachines(client, services.router, folder, version, clock, etcds.remove)
     stack.enter_context(shoots)
     rounds: dict[str, Callable[[], None]] = {
         "operators": Operators(client, clock).poll,
@@ -152,7 +156,7 @@ def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
 
 
 def _snapshots(
-    stack: ExitStack, seed: Seed, etcds: ShootEtcds, directory: Path
+    stack: ExitStack, seed: LandscapeSeed, etcds: ShootEtcds, directory: Path
 ) -> Mapping[str, str]:
     """Serve the request for a snapshot; return the variables with which gardenlet finds it."""
     folder = directory / "snapshots"
@@ -171,9 +175,14 @@ def _snapshots(
 
 
 def _start_gardenlet(
-    garden: Garden, seed: Seed, directory: Path, program: Path, more: Mapping[str, str]
+    garden: LandscapeGarden,
+    seed: LandscapeSeed,
+    directory: Path,
+    program: Path,
+    more: Mapping[str, str],
 ) -> None:
-    health, metrics = free_port(), free_port()
+    health = free_port()
+    metrics = free_port()
     paths = str(garden.seed_kubeconfig(seed.plan.name)), str(seed.cluster.kubeconfig)
     configuration = gardenlet_configuration(seed.plan, *paths, health, metrics)
     file = directory / "gardenlet.json"
@@ -184,7 +193,7 @@ def _start_gardenlet(
     garden.processes.wait_until(seed.gardenlet, ready, START_SECONDS)
 
 
-def _is_registered(garden: Garden, seed: Seed) -> bool:
+def _is_registered(garden: LandscapeGarden, seed: LandscapeSeed) -> bool:
     try:
         garden.client.get(SEEDS, seed.plan.name)
     except ApiError:

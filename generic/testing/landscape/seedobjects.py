@@ -108,7 +108,8 @@ def gardenlet_configuration(
     plan: SeedPlan, garden: str, seed: str, health: int, metrics: int
 ) -> Raw:
     """Return the configuration; `garden` and `seed` are the paths of kubeconfigs."""
-    many, off = {"concurrentSyncs": plan.concurrency}, {"enabled": False}
+    many = {"concurrentSyncs": plan.concurrency}
+    off = {"enabled": False}
     return {
         "apiVersion": "gardenlet.config.gardener.cloud/v1alpha1",
         "kind": "GardenletConfiguration",

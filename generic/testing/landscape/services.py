@@ -67,7 +67,7 @@ class Services:
             if endpoints is not None:
                 self._pods[uid] = endpoints
             if before != endpoints:
-                for changed in {one.namespace for one in (before, endpoints) if one is not None}:
+                for changed in {item.namespace for item in (before, endpoints) if item is not None}:
                     self._set_routes(changed)
 
     def _on_event(self, event: Event[Header]) -> None:
@@ -80,7 +80,8 @@ class Services:
 
     def _set_routes(self, namespace: str) -> None:
         """Make the routes of a namespace equal to its Services and ready pods."""
-        before, now = self._routes.pop(namespace, set()), set(self._wanted(namespace))
+        before = self._routes.pop(namespace, set())
+        now = set(self._wanted(namespace))
         if now:
             self._routes[namespace] = now
         for route in sorted(now - before):

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from generic.library.programs.processes import Processes
-from generic.testing.envtest.servers import ETCD_CLIENTS, Server, etcd_command
+from generic.testing.envtest.servers import ETCD_CLIENTS, KillableServer, etcd_command
 
 START_SECONDS = 60.0
 
@@ -25,7 +25,7 @@ class ShootEtcds:
 
         `kept` is the folder of snapshots, the same for all seeds.
         """
-        self._command = etcd_command({Server.ETCD: program})
+        self._command = etcd_command({KillableServer.ETCD: program})
         self._folder = folder
         self._processes = processes
         self._kept = kept
@@ -37,7 +37,8 @@ class ShootEtcds:
         It begins with the snapshot, if there is one. `unix://clients:1` is its address for a
         program that runs in that folder. Raises EnvtestError.
         """
-        folder, name = self._folder / namespace, self._name(namespace)
+        folder = self._folder / namespace
+        name = self._name(namespace)
         with self._lock:
             if self._processes.is_running(name):
                 return folder

@@ -21,8 +21,8 @@ from actuator.meta import Raw
 from generic.kube.certificates import KeyPair
 from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import NAMESPACES
-from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.testing.envtest.certificates import Authority
+from generic.kube.kubeconfig import InlineKubeconfig
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.envtest.servers import HOST
 from generic.testing.landscape.kubeletport import KubeletPort
 from generic.testing.landscape.nodes import ShootNodes
@@ -31,11 +31,14 @@ from generic.testing.machinecontroller import MachineControllers
 
 _ROLE = "gardener.cloud/role=shoot"
 ETCD = "ca-etcd"
-_SERVER, _CLIENT, _KUBELET = "ca", "ca-client", "ca-kubelet"
+_SERVER = "ca"
+_CLIENT = "ca-client"
+_KUBELET = "ca-kubelet"
 """The authorities of a shoot: of its API server, of that one's clients, of its kubelets."""
 _MANAGED = f"managed-by=secrets-manager,name in ({_SERVER},{_CLIENT},{_KUBELET},{ETCD})"
 _ISSUED = "issued-at-time"
-_APISERVER, _HTTPS = "kube-apiserver", 443
+_APISERVER = "kube-apiserver"
+_HTTPS = 443
 _LOOK_SECONDS = 10.0
 """Between two looks for new authorities; a rotation of credentials waits longer for nodes."""
 
@@ -44,7 +47,7 @@ _LOOK_SECONDS = 10.0
 class Authorities:
     """The authorities of one name: several during a rotation of credentials, else one."""
 
-    newest: Authority
+    newest: LocalAuthority
     certificates: bytes
     """The certificates of all: a server may still have a certificate of the old one."""
 
@@ -56,14 +59,16 @@ def authorities(secrets: list[Raw]) -> Mapping[str, Authorities]:
     """
     found: dict[str, dict[int, KeyPair]] = {}
     for secret in secrets:
-        labels, data = secret["metadata"].get("labels") or {}, secret.get("data") or {}
+        labels = secret["metadata"].get("labels") or {}
+        data = secret.get("data") or {}
         if "ca.key" in data:
             pair = KeyPair(base64.b64decode(data["ca.crt"]), base64.b64decode(data["ca.key"]))
-            name, issued = str(labels.get("name")), int(labels.get(_ISSUED) or 0)
+            name = str(labels.get("name"))
+            issued = int(labels.get(_ISSUED) or 0)
             found.setdefault(name, {})[issued] = pair
     return {
         name: Authorities(
-            Authority(pairs[max(pairs)]),
+            LocalAuthority(pairs[max(pairs)]),
             b"".join(pairs[issued].certificate for issued in sorted(pairs)),
         )
         for name, pairs in found.items()
@@ -71,7 +76,7 @@ def authorities(secrets: list[Raw]) -> Mapping[str, Authorities]:
 
 
 @frozen
-class ShootAccess:
+class ShootApi:
     """Access to one shoot, whose namespace in the seed is `namespace`."""
 
     seed: Client
@@ -85,7 +90,9 @@ class ShootAccess:
         if not ports or not {_SERVER, _CLIENT} <= found.keys():
             return None
         pair = found[_CLIENT].newest.client("landscape", ["system:masters"])
-        server, name, ca = f"https://{HOST}:{ports[0]}", _APISERVER, found[_SERVER].certificates
+        server = f"https://{HOST}:{ports[0]}"
+        name = _APISERVER
+        ca = found[_SERVER].certificates
         return InlineKubeconfig(
             server, ca, certificate=pair.certificate, key=pair.key, tls_server_name=name
         )
@@ -99,7 +106,7 @@ class ShootAccess:
 class _Shoot:
     """The simulated nodes of one shoot, and their port once its authorities exist."""
 
-    access: ShootAccess
+    access: ShootApi
     client: HttpClient | None = None
     server: str = ""
     """The address to which `client` is connected; it changes with the API server's process."""
@@ -116,13 +123,15 @@ class _Shoot:
         ports = self.access.router.find(self.access.namespace, _APISERVER, _HTTPS)
         server = f"https://{HOST}:{ports[0]}" if ports else ""
         if server != self.server:
-            self.server, self.client = "", None
+            self.server = ""
+            self.client = None
         if self.client is None and (found := self.access.kubeconfig()):
-            self.client, self.server = connect(found), found.server
+            self.client = connect(found)
+            self.server = found.server
         return self.client
 
 
-class Shoots:
+class SimulatedMachines:
     """Simulates machines and nodes for all shoots of a seed; each `poll` is one round of work."""
 
     def __init__(
@@ -154,15 +163,15 @@ class Shoots:
         for shoot in self._shoots.values():
             shoot.stack.close()
 
-    def access(self, namespace: str) -> ShootAccess:
+    def access(self, namespace: str) -> ShootApi:
         """Return the access to a shoot."""
-        return ShootAccess(self._seed, namespace, self._router)
+        return ShootApi(self._seed, namespace, self._router)
 
     def poll(self) -> None:
         """Do one round of work. Raises ApiError."""
         self._machines.poll()
         listed = self._seed.list(NAMESPACES, label_selector=_ROLE)
-        names = {one["metadata"]["name"] for one in listed}
+        names = {obj["metadata"]["name"] for obj in listed}
         for name in self._shoots.keys() - names:
             self._shoots.pop(name).stack.close()
             self._removed(name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import generic
 from actuator import Actuator, Cluster, Context, Provisioned
-from actuator.meta import Object
+from actuator.meta import Object, Raw
 from actuator.v1alpha1 import (
     BackupBucket,
     BackupEntry,
@@ -30,7 +30,7 @@ VARIABLE = "LANDSCAPE_SIMULATED"
 TARGET = f"{__name__}:extension"
 
 
-class Nothing(Actuator[Any]):
+class DoesNothing(Actuator[Any, Raw]):
     """Succeeds, and creates nothing, for any kind."""
 
     def __init__(self, of: type[Object]) -> None:
@@ -96,7 +96,7 @@ def simulated(kind: str) -> Actuator[Any]:
     actuators: Mapping[str, Actuator[Any]] = {
         "Worker": SimulatedWorker(),
         "OperatingSystemConfig": SimulatedOperatingSystem(),
-        **{cls.KIND.name: Nothing(cls) for cls in _EMPTY},
+        **{cls.KIND.name: DoesNothing(cls) for cls in _EMPTY},
     }
     return actuators[kind]
 

@@ -28,7 +28,7 @@ PORT = 8080
 """The port of etcd-backup-restore; gardenlet has no option for it."""
 _PATH = "/snapshot/full?final=true"
 _HOST = re.compile(r"etcd-main-client\.(shoot--[a-z0-9-]{1,60})")
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 _SECONDS = 30.0
 """Maximum time for each step of a request."""
 
@@ -45,7 +45,7 @@ def require_port() -> None:
 
 def _listener() -> socket.socket:
     """Listen on an address of the loopback network that no other landscape uses."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         bits = random.getrandbits(16)
         try:
             return socket.create_server((f"127.{bits >> 8}.{bits & 255}.80", PORT))
@@ -92,7 +92,8 @@ class SnapshotPort:
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
         chosen = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+            certificate = Path(folder) / "tls.crt"
+            key = Path(folder) / "tls.key"
             pair.save(certificate, key)
             chosen.load_cert_chain(certificate, key)
         client.context = chosen

@@ -55,7 +55,7 @@ class ShootView:
             return "waiting for gardenlet"
         what = f"{self.state} {self.progress} %: {first_task(self.description)}"
         codes = f"\n  {', '.join(self.codes)}" if self.codes else ""
-        return f"{self.operation} {what}{codes}" + "".join(f"\n  {one}" for one in self.errors)
+        return f"{self.operation} {what}{codes}" + "".join(f"\n  {error}" for error in self.errors)
 
 
 def first_task(description: str) -> str:
@@ -66,7 +66,8 @@ def first_task(description: str) -> str:
 
 def view_of(shoot: Raw) -> ShootView:
     """Return the view of a Shoot."""
-    status, meta = shoot.get("status") or {}, shoot["metadata"]
+    status = shoot.get("status") or {}
+    meta = shoot["metadata"]
     operation = status.get("lastOperation") or {}
     errors = status.get("lastErrors") or []
     codes = [code for error in errors for code in error.get("codes") or ()]
@@ -166,11 +167,13 @@ class ShootOwner:
         does not retry that by itself. Raises ApiError if the garden refuses to answer, or does not
         answer for AWAY_SECONDS.
         """
-        said, answered = "", time.monotonic()
+        said = ""
+        answered = time.monotonic()
         deadline = answered + seconds
         while True:
             try:
-                seen, answered = self.look(), time.monotonic()
+                seen = self.look()
+                answered = time.monotonic()
             except Unavailable:
                 if time.monotonic() - answered > AWAY_SECONDS:
                     raise

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from actuator.interface import Clock, Resource
 from actuator.meta import Raw, parse_time
 from generic.kube.client import HttpClient, path_of
-from generic.testing.landscape.pods import Data, Missing, Read, Refused, field_of, inside
+from generic.testing.landscape.pods import Data, Missing, PodRefused, Read, field_of, inside
 
 _ACCOUNTS = Resource("v1", "serviceaccounts")
 _LIFE = 0.8
@@ -60,7 +60,8 @@ class Tokens:
             self._issued.pop(key, None)
 
     def _request(self, pod: Raw, audience: str, seconds: int) -> _Issued:
-        meta, account = pod["metadata"], pod["spec"].get("serviceAccountName") or "default"
+        meta = pod["metadata"]
+        account = pod["spec"].get("serviceAccountName") or "default"
         pod_reference = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"]}
         spec = {
             "expirationSeconds": seconds,
@@ -113,7 +114,7 @@ class Volumes:
             volume = (self._folder / mount["name"]).resolve()
             path = volume / inside(mount.get("subPath") or ".", "subPath")
             if not path.resolve().is_relative_to(volume):
-                raise Refused(f"subPath {mount['subPath']!r} leaves its volume.")
+                raise PodRefused(f"subPath {mount['subPath']!r} leaves its volume.")
             if not path.exists():
                 make_folders(volume, path)
             found[str(PurePosixPath(mount["mountPath"]))] = path
@@ -155,7 +156,7 @@ def write_files(folder: Path, files: Data) -> None:
     """
     wanted = {folder / inside(path, "path"): content for path, content in files.items()}
     if folder in wanted:
-        raise Refused("path '.' is the volume itself.")
+        raise PodRefused("path '.' is the volume itself.")
     for path, content in wanted.items():
         make_folders(folder, path.parent)
         write_private(path, content)

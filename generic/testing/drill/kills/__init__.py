@@ -1,6 +1,5 @@
 """Managers in separate processes that the explorer and the migration drill kill.
 
 `calls` records the calls of a manager and kills its process at one of them; `child` is the
-program of these processes; `processes` starts them, kills them at random times, and reads their
-exit codes.
+program of these processes; `processes.CrashRunner` starts and kills them.
 """

@@ -33,7 +33,7 @@ from generic.testing.garden import SHOOT
 T = TypeVar("T")
 
 
-class Side(StrEnum):
+class CallMoment(StrEnum):
     """A moment of a call: `before` it is made, `after` it took effect but before it returned."""
 
     BEFORE = "before"
@@ -56,7 +56,7 @@ class Kill:
     """The moment of a kill."""
 
     point: Point
-    side: Side
+    side: CallMoment
 
     def __str__(self) -> str:
         return f"{self.side.value} {self.point}"
@@ -79,19 +79,19 @@ class Reaper:
         self._path = path
         self._kill = kill
         self._lock = threading.Lock()
-        self._seen: dict[Side, Counter[str]] = {side: Counter() for side in Side}
+        self._seen: dict[CallMoment, Counter[str]] = {side: Counter() for side in CallMoment}
 
     @contextmanager
     def around(self, text: str) -> Iterator[None]:
         """Record the call that is made in this context; it takes effect or fails there."""
         _append(self._path, text)
-        self._come(Side.BEFORE, text)
+        self._come(CallMoment.BEFORE, text)
         try:
             yield
         finally:
-            self._come(Side.AFTER, text)
+            self._come(CallMoment.AFTER, text)
 
-    def _come(self, side: Side, text: str) -> None:
+    def _come(self, side: CallMoment, text: str) -> None:
         with self._lock:
             self._seen[side][text] += 1
             here = Kill(Point(text, self._seen[side][text]), side)
@@ -140,7 +140,7 @@ class CountingActuator(WrappedActuator):
 
 
 @attrs.frozen(kw_only=True)
-class ActuatorCall:
+class ObservedCall:
     """A call of an actuator; `at` in seconds of the monotonic clock, or since a start."""
 
     seed: str
@@ -164,7 +164,7 @@ class RecordingActuator(WrappedActuator):
     def _around(
         self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
     ) -> T:
-        call = ActuatorCall(
+        call = ObservedCall(
             seed=self._seed,
             operation=operation,
             kind=obj.KIND.name,
@@ -182,9 +182,9 @@ def read_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def read_calls(path: Path, began: float) -> list[ActuatorCall]:
+def read_calls(path: Path, began: float) -> list[ObservedCall]:
     """Return the recorded operations, in order; `at` in seconds since `began`."""
-    calls = [cattrs.structure(json.loads(line), ActuatorCall) for line in read_lines(path)]
+    calls = [cattrs.structure(json.loads(line), ObservedCall) for line in read_lines(path)]
     return [attrs.evolve(call, at=call.at - began) for call in calls]
 
 

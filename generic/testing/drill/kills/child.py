@@ -21,7 +21,6 @@ from typing import BinaryIO, NoReturn
 import attrs
 import cattrs
 
-from actuator.interface import object_class
 from generic.manager.options import Options
 from generic.testing.drill.breaks import MIGRATION_BREAKS, Break
 from generic.testing.drill.kills.calls import (
@@ -32,7 +31,7 @@ from generic.testing.drill.kills.calls import (
     RecordingActuator,
 )
 from generic.testing.drill.world import manager_for
-from generic.testing.rehearsal import CombinedRehearsal
+from generic.testing.rehearsal import CombinedRehearsal, name_of
 
 STOP = b"stop\n"
 WORKING = "working"
@@ -53,8 +52,8 @@ class Order:
     calls: str
     seed: str = ""
     break_rule: str = ""
-    kinds: Sequence[str] = ()
-    """The kinds that it serves; empty: all."""
+    actuators: Sequence[str] = ()
+    """The names of the actuators that run (`name_of`); empty: all."""
     seconds: int = 0
     """Time limit in seconds; 0: none."""
     kill: Kill | None = None
@@ -86,17 +85,18 @@ def _work(
     """Run a manager in this process until a line or the end of input arrives."""
     answer(os.getpid())
     signal.alarm(order.seconds)
-    reaper, calls = Reaper(Path(order.calls), order.kill), Path(order.calls)
+    reaper = Reaper(Path(order.calls), order.kill)
+    calls = Path(order.calls)
     broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break()
     rehearsal.attach(order.shared)
     if not order.seed:
         rehearsal.observe(reaper.around)
     actuators = [
-        broken.actuator(RecordingActuator(one, order.seed, calls))
+        broken.actuator(RecordingActuator(actuator, order.seed, calls))
         if order.seed
-        else CountingActuator(one, reaper)
-        for one in rehearsal.actuators()
-        if not order.kinds or object_class(one).KIND.name in order.kinds
+        else CountingActuator(actuator, reaper)
+        for actuator in rehearsal.actuators()
+        if not order.actuators or name_of(actuator) in order.actuators
     ]
     manager = manager_for(
         actuators,

@@ -15,7 +15,7 @@ class Moment:
 
 
 @attrs.frozen(kw_only=True)
-class Answer:
+class ForceAnswer:
     """gardener-apiserver's answer to the annotation of force deletion."""
 
     at: float
@@ -32,7 +32,7 @@ class ShootStory:
     name: str
     technical_id: str = ""
     moments: list[Moment] = attrs.field(factory=list)
-    answers: list[Answer] = attrs.field(factory=list)
+    answers: list[ForceAnswer] = attrs.field(factory=list)
     """Each answer that differs from the one before."""
     codes: list[str] = attrs.field(factory=list)
     """The error codes that it showed."""

@@ -7,7 +7,7 @@ gardener-resource-manager would start them again, so it ignores their ManagedRes
 from actuator.errors import ActuatorError
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.gardenobjects import GARDEN
 from generic.testing.polling import wait_while
@@ -40,7 +40,8 @@ def start_extensions(seed: Client) -> None:
 
 def _set(seed: Client, *, ignore: str | None, replicas: int) -> None:
     for deployment in seed.list(_DEPLOYMENTS):
-        name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
+        name = deployment["metadata"]["name"]
+        namespace = deployment["metadata"]["namespace"]
         if namespace.startswith(_PREFIX):
             managed: Raw = {"metadata": {"annotations": {_IGNORE: ignore}}}
             seed.patch(MANAGED_RESOURCES, namespace.removeprefix(_PREFIX), GARDEN, managed)
@@ -49,4 +50,4 @@ def _set(seed: Client, *, ignore: str | None, replicas: int) -> None:
 
 def _pods(seed: Client) -> list[str]:
     metas = [pod["metadata"] for pod in seed.list(PODS)]
-    return [one["name"] for one in metas if one["namespace"].startswith(_PREFIX)]
+    return [meta["name"] for meta in metas if meta["namespace"].startswith(_PREFIX)]

@@ -23,16 +23,17 @@ def page(evidence: LandscapeEvidence, findings: Sequence[Finding]) -> str:
 
 def verdict(evidence: LandscapeEvidence) -> str:
     """Return the result in a few sentences."""
-    forced = [one for one in evidence.shoots if one.forced is not None]
-    took = [one.took for one in forced if one.took is not None]
-    codes = ", ".join(dict.fromkeys(code for one in forced for code in one.codes)) or "none"
+    forced = [shoot for shoot in evidence.shoots if shoot.forced is not None]
+    took = [item.took for item in forced if item.took is not None]
+    codes = ", ".join(dict.fromkeys(code for item in forced for code in item.codes)) or "none"
     asked = f"{len(forced)} of {len(evidence.shoots)} Shoots (codes: {codes})"
     parts = [f"gardener-apiserver accepted the force deletion of {asked}."]
     if took:
         ended = f"Gardener {evidence.gardener} then ended {len(took)} of them"
         parts.append(f"{ended} in at most {max(took):.0f} s.")
     parts += [f"{repair}." for repair in evidence.repairs]
-    remaining, recorded = len(evidence.outside_after), len(evidence.records)
+    remaining = len(evidence.resources_after)
+    recorded = len(evidence.records)
     parts.append(f"{remaining} external resources remain; {recorded} records were written.")
     return " ".join(parts)
 
@@ -44,11 +45,11 @@ def _times(story: ShootStory) -> Sequence[str]:
 
 def _answers(stories: Sequence[ShootStory]) -> Iterator[Sequence[str]]:
     for story in stories:
-        for one in story.answers:
-            answer = f"refused: {one.refusal}" if one.refusal else "accepted"
-            yield story.name, seconds(one.at), one.while_, answer
+        for item in story.answers:
+            answer = f"refused: {item.refusal}" if item.refusal else "accepted"
+            yield story.name, seconds(item.at), item.while_, answer
 
 
 def _moments(story: ShootStory) -> Iterator[Sequence[str]]:
-    for one in story.moments:
-        yield seconds(one.at), one.text
+    for moment in story.moments:
+        yield seconds(moment.at), moment.text

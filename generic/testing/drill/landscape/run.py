@@ -11,13 +11,18 @@ from collections.abc import Callable
 from functools import partial
 
 from actuator.errors import ApiError
-from actuator.interface import ExternalResource
+from actuator.interface import ExternalResource, kind_of
 from actuator.meta import ForceSource, Raw
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.evidence import Act
 from generic.testing.drill.judge import check_tags
-from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
+from generic.testing.drill.landscape.evidence import (
+    ForceAnswer,
+    LandscapeEvidence,
+    Moment,
+    ShootStory,
+)
 from generic.testing.drill.landscape.extensionsdown import (
     SCENARIO,
     TEXT,
@@ -27,16 +32,19 @@ from generic.testing.drill.landscape.extensionsdown import (
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.names import Names
 from generic.testing.drill.observe import Observer, read_records
-from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.landscape.users import ShootView, is_ready
 from generic.testing.polling import parallel, polling, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 
-CREATE_SECONDS, STUCK_SECONDS, GONE_SECONDS = 900.0, 780.0, 300.0
+CREATE_SECONDS = 900.0
+STUCK_SECONDS = 780.0
+GONE_SECONDS = 300.0
 """Maximum times of the phases, on a busy machine: gardenlet waits ten minutes for the deletion of
 an Infrastructure before it shows an error."""
-_FOLLOW, _ASK = 0.5, 2.0
+_FOLLOW = 0.5
+_ASK = 2.0
 """Seconds between two looks at a Shoot, and between two requests to force."""
 _END_SECONDS = 10.0
 """Maximum time between the end of a Shoot and that of its etcd, on a busy machine."""
@@ -65,24 +73,28 @@ class LandscapeRun:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: DrillSettings,
         rehearsal: CombinedRehearsal,
         world: LandscapeWorld,
         watcher: Watcher,
         prefix: str = "s",
     ) -> None:
         """The Shoots have the names `prefix` and a number."""
-        self._settings, self._rehearsal, self._watcher = settings, rehearsal, watcher
+        self._settings = settings
+        self._rehearsal = rehearsal
+        self._watcher = watcher
         self._world = world
         self._seed = world.landscape.seeds[0].client
         self._broken = "The outside world"
         self._break: Callable[[], None] = partial(rehearsal.break_where_known, settings.scenario)
-        self._repair: Callable[[], None] = rehearsal.mend_outside
+        self._repair: Callable[[], None] = rehearsal.repair_failure
         if settings.scenario == SCENARIO:
             self._broken = "The extensions"
             self._break = partial(stop_extensions, self._seed)
             self._repair = partial(start_extensions, self._seed)
-        kinds = [cls.KIND for cls in KINDS]
+        kinds = [*map(kind_of, rehearsal.actuators())]
+        served = {kind.name for kind in kinds}
+        kinds += [cls.KIND for cls in KINDS if cls.KIND.name not in served]
         never = [kind.name for kind in kinds if kind.force_from is ForceSource.NONE]
         self._never_forced = frozenset(never)
         self._observer = Observer(self._seed, kinds, "", shoot_of=shoot_of)
@@ -91,15 +103,14 @@ class LandscapeRun:
         self._owners = {name: world.owner(name) for name in names}
         self._baseline: list[ExternalResource] = []
         self.evidence = LandscapeEvidence(
-            **settings.facts(Names(), rehearsal, scenarios_of(rehearsal)[settings.scenario]),
+            **settings.facts(Names(), rehearsal),
             gardener=gardener_version(),
-            finalizers={kind.name: kind.finalizer for kind in kinds},
             shoots=list(self._stories.values()),
         )
 
     def rehearse(self) -> None:
         """Run the whole procedure, and collect the evidence."""
-        self._baseline = list(self._rehearsal.left_outside())
+        self._baseline = list(self._rehearsal.remaining_resources())
         follow = polling(self._look, "shoots", every=_FOLLOW)
         with self._observer.watching(), follow:
             if self._create():
@@ -117,14 +128,15 @@ class LandscapeRun:
             self._stories[name].created = self._observer.now()
             owner.create(self._world.installed.offer.shoot(name))
         self._wait("ready", CREATE_SECONDS, lambda story: story.ready is not None)
-        self.evidence.outside_before = self._new_outside()
-        check_tags(self._rehearsal.title, self.evidence.outside_before)
+        self.evidence.resources_before = self._new_outside()
+        check_tags(self._rehearsal.title, self.evidence.resources_before)
         return all(story.ready is not None for story in self._stories.values())
 
     def _get_stuck(self) -> None:
         """Break the outside world and delete the Shoots, as their owner."""
         parallel(list(self._owners), self._ask)  # refused: they are not being deleted
         self._break()
+        self.evidence.scenario_text = scenarios_of(self._rehearsal)[self._settings.scenario]
         self._act(self.evidence.scenario_text)
         for name, owner in self._owners.items():
             self._stories[name].deleted = self._observer.now()
@@ -148,8 +160,8 @@ class LandscapeRun:
         gone = {story.technical_id for story in self._stories.values() if story.gone is not None}
 
         def left() -> list[str]:
-            lives = [one for one in self._observer.lives if one.kind in self._never_forced]
-            return [one.key for one in lives if one.shoot in gone and one.gone is None]
+            lives = [live for live in self._observer.lives if live.kind in self._never_forced]
+            return [live.key for live in lives if live.shoot in gone and live.gone is None]
 
         if waiting := left():
             self._act(f"Never force-deleted, they end in a working world: {', '.join(waiting)}")
@@ -168,14 +180,15 @@ class LandscapeRun:
 
     def _ask(self, name: str) -> None:
         """Ask gardener-apiserver for the force deletion, and note a new answer."""
-        story, owner = self._stories[name], self._owners[name]
+        story = self._stories[name]
+        owner = self._owners[name]
         refusal = owner.force()
         view = owner.look()  # afterwards: gardenlet may have written the code in between
         codes = ", ".join(view.codes if view else story.codes) or "no code"
         doing = f"{view.operation} {view.state}, {codes}" if view else "gone"
         now = self._observer.now()
         if not story.answers or story.answers[-1].refusal != refusal:
-            story.answers.append(Answer(at=now, while_=doing, refusal=refusal))
+            story.answers.append(ForceAnswer(at=now, while_=doing, refusal=refusal))
             said = f"refused: {refusal}" if refusal else f"accepted ({codes})"
             self._note(story, f"force deletion {said}")
         if not refusal:
@@ -199,7 +212,9 @@ class LandscapeRun:
         story.codes += [code for code in view.codes if code not in story.codes]
         if is_ready(view) and not view.deleting:
             story.ready = story.ready or now
-        said = [one.text for one in story.moments if not one.text.startswith("force deletion")]
+        said = [
+            moment.text for moment in story.moments if not moment.text.startswith("force deletion")
+        ]
         if not said or said[-1] != str(view):
             self._note(story, str(view))
 
@@ -230,17 +245,19 @@ class LandscapeRun:
 
     def _new_outside(self) -> list[ExternalResource]:
         """Return the external resources that did not exist before the Shoots."""
-        return [one for one in self._rehearsal.left_outside() if one not in self._baseline]
+        return [
+            item for item in self._rehearsal.remaining_resources() if item not in self._baseline
+        ]
 
     def _take_stock(self) -> None:
         evidence = self.evidence
         ids = [story.technical_id for story in self._stories.values() if story.technical_id]
-        namespaces = {one["metadata"]["name"] for one in self._seed.list(NAMESPACES)}
+        namespaces = {obj["metadata"]["name"] for obj in self._seed.list(NAMESPACES)}
         for id in ids:
             evidence.records += read_records(self._seed, id)
             if id in namespaces:
-                evidence.leftovers.append(f"namespace {id}")
-        evidence.outside_after = self._new_outside()
+                evidence.remaining_objects.append(f"namespace {id}")
+        evidence.resources_after = self._new_outside()
         owned = re.compile(rf"\b({'|'.join(ids) or '-'})(?![a-z0-9])")
 
         def processes() -> list[str]:

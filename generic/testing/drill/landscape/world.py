@@ -15,7 +15,7 @@ from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.library.machines import MACHINES
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.programs.cache import Progress
 from generic.testing.drill.seeds import other_owners
 from generic.testing.landscape.gardenobjects import CORE
@@ -88,7 +88,7 @@ def running_world(
 
 def _simulate(stack: ExitStack, client: Client, rehearsal: CombinedRehearsal) -> None:
     """Install the CRDs of other vendors, and run their simulated controllers."""
-    foreign = [one for one in rehearsal.crds() if not one["spec"]["group"].endswith(_OF_GARDENER)]
+    foreign = [crd for crd in rehearsal.crds() if not crd["spec"]["group"].endswith(_OF_GARDENER)]
     install_crds(client, foreign)
     for poll in rehearsal.other_controllers(client):
         stack.enter_context(polling(poll, "other-controller"))
@@ -101,8 +101,11 @@ def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> 
 
     Raises ActuatorError if that takes too long, or if an extension cannot be installed.
     """
-    said, problem, operation = "", "", dict[str, Any]()
-    deadline, since = time.monotonic() + SEED_SECONDS, time.monotonic()
+    said = ""
+    problem = ""
+    operation = dict[str, Any]()
+    deadline = time.monotonic() + SEED_SECONDS
+    since = time.monotonic()
     while True:
         text = "gardenlet has not begun"
         with suppress(ApiError):  # it is registered soon
@@ -128,7 +131,7 @@ def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> 
 def has_bucket(seed: Raw) -> bool:
     """Return whether the bucket for the backups of a Seed exists, or it has no backups."""
     conditions = (seed.get("status") or {}).get("conditions") or ()
-    found = {one["type"]: one["status"] for one in conditions}
+    found = {condition["type"]: condition["status"] for condition in conditions}
     return "backup" not in seed["spec"] or found.get("BackupBucketsReady") == "True"
 
 

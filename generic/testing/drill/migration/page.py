@@ -22,14 +22,15 @@ def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
         kills=[(seconds(kill.at), kill.seed, kill.phase) for kill in evidence.kills],
         calls=[(*call, count) for call, count in sorted(calls.items())],
         outside=_outside(evidence),
-        facts={"Random seed (--random-seed replays the kills)": evidence.dice},
+        facts={"Random seed (--random-seed replays the kills)": evidence.random_seed},
     )
 
 
 def verdict(evidence: MigrationEvidence) -> str:
     """Return the result in a sentence."""
     moved = sum(move.restored is not None for move in evidence.moves)
-    before, after = len(evidence.outside_before), len(evidence.outside_moved)
+    before = len(evidence.resources_before)
+    after = len(evidence.resources_moved)
     return (
         f"{moved} of {len(evidence.moves)} shoots moved while managers were killed "
         f"{len(evidence.kills)} times; external resources: {before} before, {after} after."
@@ -42,6 +43,6 @@ def _row(move: Move) -> Sequence[str]:
 
 
 def _outside(evidence: MigrationEvidence) -> list[Sequence[object]]:
-    moments = (evidence.outside_before, evidence.outside_moved, evidence.outside_after)
+    moments = (evidence.resources_before, evidence.resources_moved, evidence.resources_after)
     counts = [Counter(thing.type for thing in things) for things in moments]
     return [(name, *(count[name] for count in counts)) for name in sorted(set().union(*counts))]

@@ -8,7 +8,7 @@ import attrs
 from actuator.interface import ExternalResource
 from generic.testing.drill.evidence import DrillEvidence
 from generic.testing.drill.judge import Finding, Rules, findings_of
-from generic.testing.drill.kills.calls import ActuatorCall
+from generic.testing.drill.kills.calls import ObservedCall
 from generic.testing.drill.kills.processes import Death
 
 
@@ -38,23 +38,24 @@ class Arrival:
 
 @attrs.define(kw_only=True)
 class MigrationEvidence(DrillEvidence):
-    """All input of the rules; `outside_before` is limited to migrating kinds."""
+    """All input of the rules; `resources_before` is limited to migrating kinds."""
 
-    dice: int = 0
+    random_seed: int = 0
     """The random seed of the kills; the same number gives the same kill times."""
     moves: list[Move] = attrs.field(factory=list)
-    calls: list[ActuatorCall] = attrs.field(factory=list)
+    calls: list[ObservedCall] = attrs.field(factory=list)
     kills: list[Death] = attrs.field(factory=list)
     arrivals: list[Arrival] = attrs.field(factory=list)
     staying: list[str] = attrs.field(factory=list)
     """Kinds that do not migrate."""
-    outside_moved: list[ExternalResource] = attrs.field(factory=list)
+    resources_moved: list[ExternalResource] = attrs.field(factory=list)
     """The external resources of migrating kinds after the move."""
     left_in_source: list[str] = attrs.field(factory=list)
     left_in_destination: list[str] = attrs.field(factory=list)
 
 
-SOURCE, DESTINATION = "source", "destination"
+SOURCE = "source"
+DESTINATION = "destination"
 PHASES = ("migrate", "restore")
 _ALLOWED = {SOURCE: {"reconcile", "migrate"}, DESTINATION: {"restore", "reconcile", "delete"}}
 
@@ -76,9 +77,10 @@ def _all_moved(evidence: MigrationEvidence) -> Iterable[str]:
 
 
 def _once(evidence: MigrationEvidence) -> Iterable[str]:
-    if not evidence.outside_before:
+    if not evidence.resources_before:
         yield "nothing existed outside before the move"
-    before, after = _counted(evidence.outside_before), _counted(evidence.outside_moved)
+    before = _counted(evidence.resources_before)
+    after = _counted(evidence.resources_moved)
     for thing, count in (before - after).items():
         yield f"{_say(thing, count)} did not survive the move"
     for thing, count in (after - before).items():
@@ -109,7 +111,7 @@ def _arrived(evidence: MigrationEvidence) -> Iterable[str]:
 
 def _ends_well(evidence: MigrationEvidence) -> Iterable[str]:
     yield from evidence.left_in_destination
-    yield from (f"{left} is left outside" for left in evidence.outside_after)
+    yield from (f"{left} is left outside" for left in evidence.resources_after)
     yield from (f"{move.shoot} is not gone" for move in evidence.moves if move.gone is None)
 
 
@@ -122,7 +124,7 @@ def _say(thing: tuple[str, str], count: int) -> str:
     return text if count == 1 else f"{text} ({count} times)"
 
 
-def _text(call: ActuatorCall) -> str:
+def _text(call: ObservedCall) -> str:
     return f"{call.operation} of {call.kind} {call.shoot}/{call.name}"
 
 

@@ -4,7 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +14,7 @@ from generic.manager.options import Options
 from generic.testing.drill.inventory import check_types
 from generic.testing.drill.kills.calls import read_calls
 from generic.testing.drill.kills.child import Order
-from generic.testing.drill.kills.processes import Victim
+from generic.testing.drill.kills.processes import CrashRunner, Victim
 from generic.testing.drill.migration.rules import (
     DESTINATION,
     PHASES,
@@ -25,9 +25,9 @@ from generic.testing.drill.migration.rules import (
 from generic.testing.drill.migration.sides import Side, arrivals
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
-from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.drill.world import kinds_of, manager_for, outside
-from generic.testing.garden import Garden, Shoot, ShootState
+from generic.testing.garden import Garden, SeedShoot, ShootState
 from generic.testing.garden.order import HANDED_ON, STAYS
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
@@ -37,7 +37,7 @@ SCENARIO_TEXT = "Shoots move to another seed, and the managers of both are kille
 
 
 def migrate(
-    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher
+    settings: DrillSettings, rehearsal: CombinedRehearsal, watcher: Watcher
 ) -> MigrationEvidence:
     """Move shoots from one embedded seed to another and return the evidence.
 
@@ -58,15 +58,18 @@ class _Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: DrillSettings,
         rehearsal: CombinedRehearsal,
         watcher: Watcher,
         stack: ExitStack,
     ) -> None:
         """Start two seeds and one outside world. Raises ActuatorError or ApiError."""
         self._began = time.monotonic()
-        self._rehearsal, self._watcher, self._names = rehearsal, watcher, Names()
-        self._shoots = self._names.shoots(settings.shoots, rehearsal.region)
+        self._rehearsal = rehearsal
+        self._watcher = watcher
+        self._names = Names()
+        plain = self._names.shoots(settings.shoots, rehearsal.region)
+        self._shoots = [self._names.documented(shoot, rehearsal.cluster) for shoot in plain]
         self._states: dict[str, ShootState] = {}
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="migration-")))
         self._calls = folder / "calls"
@@ -79,19 +82,20 @@ class _Run:
             )
         self._source = self._open_side(SOURCE, settings, stack)
         self._destination = self._open_side(DESTINATION, settings, stack)
-        number = settings.dice or secrets.randbelow(10**6) + 1
-        self._dice = random.Random(number)
+        number = settings.random_seed or secrets.randbelow(10**6) + 1
+        self._rng = random.Random(number)
         check_types(self._manifests(self._shoots[0]), actuators, self._names.type)
         self._evidence = MigrationEvidence(
             **settings.facts(self._names, rehearsal, SCENARIO_TEXT),
-            dice=number,
+            random_seed=number,
             moves=[Move(shoot=shoot.technical_id) for shoot in self._shoots],
             staying=sorted(kind.name for kind in kinds if not kind.migratable),
         )
 
-    def _open_side(self, seed: str, settings: Settings, stack: ExitStack) -> Side:
+    def _open_side(self, seed: str, settings: DrillSettings, stack: ExitStack) -> Side:
         """Start a seed with a manager in a separate process, under its generated Role."""
-        say, type = self._watcher.say, self._names.type
+        say = self._watcher.say
+        type = self._names.type
         say(f"Starting the {seed}: an embedded cluster, and a manager in a process of its own")
         actuators = self._rehearsal.actuators()
         cluster = stack.enter_context(embedded_seed(self._rehearsal, say))
@@ -106,11 +110,10 @@ class _Run:
             break_rule=settings.break_rule or "",
         )
         log = self._calls.with_name(f"{seed}.log")
-        victim = Victim(self._rehearsal.references, order, log, self._now)
-        stack.callback(victim.close)
+        runner = stack.enter_context(closing(CrashRunner(self._rehearsal.references, log)))
         return Side(
             garden=Garden(cluster.admin),
-            victim=victim,
+            victim=Victim(runner, order, self._now),
             kinds=kinds_of(actuators),
             patience=settings.patience,
         )
@@ -119,20 +122,22 @@ class _Run:
         """Create shoots with all kinds in the source; then delete the kinds that cannot migrate."""
         self._watcher.say(f"Creating {len(self._shoots)} shoots in the source")
 
-        def create(shoot: Shoot, move: Move) -> None:
+        def create(shoot: SeedShoot, move: Move) -> None:
             flow = self._source.flow(shoot)
             flow.create(self._manifests(shoot))
             move.ready = self._now()
             flow.part()
 
         self._each("ready", create)
-        self._evidence.outside_before = list(self._rehearsal.left_outside())
+        self._evidence.resources_before = list(self._rehearsal.remaining_resources())
 
     def move_away(self) -> None:
         """Migrate the shoots away from the source, whose manager keeps running."""
-        self._watcher.say(f"Migrating, and killing managers (random seed {self._evidence.dice})")
+        self._watcher.say(
+            f"Migrating, and killing managers (random seed {self._evidence.random_seed})"
+        )
 
-        def migrate(shoot: Shoot, move: Move) -> None:
+        def migrate(shoot: SeedShoot, move: Move) -> None:
             self._states[shoot.technical_id] = self._source.flow(shoot).migrate()
             move.handed_over = self._now()
 
@@ -143,15 +148,15 @@ class _Run:
         """Restore the shoots in the destination."""
         self._watcher.say("Restoring, and killing managers")
 
-        def restore(shoot: Shoot, move: Move) -> None:
-            manifests = [self._with_what_stays(one) for one in self._manifests(shoot)]
+        def restore(shoot: SeedShoot, move: Move) -> None:
+            manifests = [self._with_what_stays(manifest) for manifest in self._manifests(shoot)]
             state = self._states[shoot.technical_id]
             self._destination.flow(shoot).restore(manifests, state)
             move.restored = self._now()
 
         with self._endangered(PHASES[1]):
             self._each("restored", restore)
-        self._evidence.outside_moved = list(self._rehearsal.left_outside())
+        self._evidence.resources_moved = list(self._rehearsal.remaining_resources())
         self._evidence.calls = read_calls(self._calls, self._began)
         for shoot in self._shoots:
             self._evidence.left_in_source += self._source.left(shoot)
@@ -163,7 +168,7 @@ class _Run:
         """Delete normally in the destination; delete the source's own objects there."""
         self._watcher.say("Deleting the shoots in the destination")
 
-        def delete(shoot: Shoot, move: Move) -> None:
+        def delete(shoot: SeedShoot, move: Move) -> None:
             self._destination.flow(shoot).delete()
             self._source.flow(shoot).delete_afterwards()
             move.gone = self._now()
@@ -173,7 +178,7 @@ class _Run:
     def finish(self) -> MigrationEvidence:
         """Collect the remaining evidence."""
         evidence = self._evidence
-        evidence.outside_after = list(self._rehearsal.left_outside())
+        evidence.resources_after = list(self._rehearsal.remaining_resources())
         evidence.calls = read_calls(self._calls, self._began)
         deaths = [*self._source.victim.deaths, *self._destination.victim.deaths]
         evidence.kills = sorted(deaths, key=lambda death: death.at)
@@ -191,11 +196,11 @@ class _Run:
         """Kill both managers repeatedly while the context is open."""
         with ExitStack() as stack:
             for side in (self._source, self._destination):
-                own = random.Random(self._dice.random())
+                own = random.Random(self._rng.random())
                 stack.enter_context(side.victim.endangered(phase, own))
             yield
 
-    def _manifests(self, shoot: Shoot) -> Sequence[Raw]:
+    def _manifests(self, shoot: SeedShoot) -> Sequence[Raw]:
         return self._rehearsal.manifests(self._names.rehearsed(shoot))
 
     def _with_what_stays(self, manifest: Raw) -> Raw:
@@ -203,12 +208,12 @@ class _Run:
         giver, _ = HANDED_ON.get(manifest["kind"], ("", ""))
         return self._source.garden.complete(manifest) if giver in STAYS else manifest
 
-    def _each(self, what: str, act: Callable[[Shoot, Move], None]) -> None:
+    def _each(self, what: str, act: Callable[[SeedShoot, Move], None]) -> None:
         """Call `act` for all shoots without a problem, in parallel; only record new problems."""
         pairs = zip(self._shoots, self._evidence.moves, strict=True)
         done: list[str] = []
 
-        def try_it(pair: tuple[Shoot, Move]) -> None:
+        def try_it(pair: tuple[SeedShoot, Move]) -> None:
             shoot, move = pair
             try:
                 act(shoot, move)

@@ -7,10 +7,16 @@ import attrs
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find
-from generic.testing.drill.kills.calls import ActuatorCall, digest
+from generic.testing.drill.kills.calls import ObservedCall, digest
 from generic.testing.drill.kills.processes import Victim
 from generic.testing.drill.migration.rules import DESTINATION, Arrival
-from generic.testing.garden import Flow, Garden, Shoot, ShootState, resource_of_manifest
+from generic.testing.garden import (
+    Garden,
+    GardenletFlows,
+    SeedShoot,
+    ShootState,
+    resource_of_manifest,
+)
 from generic.testing.garden.order import STAYS
 
 
@@ -23,11 +29,11 @@ class Side:
     kinds: Sequence[Kind]
     patience: float
 
-    def flow(self, shoot: Shoot) -> Flow:
+    def flow(self, shoot: SeedShoot) -> GardenletFlows:
         """Return gardenlet's flows for the shoot in this seed."""
-        return Flow(self.garden, shoot, self.kinds, patience=self.patience)
+        return GardenletFlows(self.garden, shoot, self.kinds, patience=self.patience)
 
-    def left(self, shoot: Shoot) -> Iterator[str]:
+    def left(self, shoot: SeedShoot) -> Iterator[str]:
         """Yield a shoot's objects that still exist, except the seed's own. Raises ApiError."""
         for kind in self.kinds:
             if kind.name in STAYS:
@@ -38,24 +44,25 @@ class Side:
 
 
 def arrivals(
-    client: Client, shoot: Shoot, state: ShootState, calls: Sequence[ActuatorCall]
+    client: Client, shoot: SeedShoot, state: ShootState, calls: Sequence[ObservedCall]
 ) -> Iterator[Arrival]:
     """Compare the sent state and resources with those that the destination first saw."""
-    first: dict[tuple[str, str], ActuatorCall] = {}
+    first: dict[tuple[str, str], ObservedCall] = {}
     for call in calls:
         if (call.seed, call.operation, call.shoot) == (DESTINATION, "restore", shoot.technical_id):
             first.setdefault((call.kind, call.name), call)
-    for one in state.extensions:
-        if one.state is not None:
-            seen = first.get((one.kind, one.name))
+    for extension in state.extensions:
+        if extension.state is not None:
+            seen = first.get((extension.kind, extension.name))
             yield Arrival(
                 shoot=shoot.technical_id,
-                what=f"state of {one.kind} {one.name}",
-                sent=digest(one.state),
+                what=f"state of {extension.kind} {extension.name}",
+                sent=digest(extension.state),
                 came=seen.state if seen else "",
             )
     for resource in state.resources:
-        where, name = resource_of_manifest(resource), resource["metadata"]["name"]
+        where = resource_of_manifest(resource)
+        name = resource["metadata"]["name"]
         yield Arrival(
             shoot=shoot.technical_id,
             what=f"{resource['kind']} {name}",
