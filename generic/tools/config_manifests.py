@@ -14,13 +14,13 @@ from yaml.constructor import ConstructorError
 from actuator.errors import ConfigurationError
 from actuator.interface import FieldProblem, ProviderConfig
 from actuator.meta import GROUP, VERSION, Kind
-from actuator.provider_config import problems_of
+from actuator.provider_config import load_config
 from generic.kube.goyaml import GoLoader
-from generic.library.webhooks.places import IN_SHOOT, Place, objects
+from generic.library.webhooks.places import IN_SHOOT, Place, configurations, objects
 
 Configs = Mapping[tuple[str, str, str], type[ProviderConfig]]
 """The configuration classes by apiVersion, kind and type of their objects; type "" is any."""
-_LARGEST = 4 * 2**20
+_MAX_BYTES = 4 * 2**20
 """Characters of a manifest in JSON."""
 _MAX_MERGED = 10_000
 """Fields that the merge keys of one mapping may add: aliases multiply."""
@@ -50,13 +50,14 @@ class _Loader(GoLoader):
         if id(node) in self._flat:
             return
         self._flat[id(node)] = node
-        names, merged = set(), 0
+        names = set()
+        merged = 0
         for key, value in node.value:
             if key.tag == _MERGE:
-                for one in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if isinstance(one, yaml.MappingNode):
-                        self.flatten_mapping(one)
-                        merged += len(one.value)
+                for item in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(item, yaml.MappingNode):
+                        self.flatten_mapping(item)
+                        merged += len(item.value)
             elif isinstance(key, yaml.ScalarNode):
                 if key.value in names:
                     raise _refusal(f"key {key.value!r} is a duplicate", key)
@@ -73,7 +74,7 @@ def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:
 def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
     """Return the fields in which users write the configuration of a kind, for these types."""
     suffix = f" with type {' or '.join(types)}" if types else ""
-    in_shoot = [f"{one.holder}.{one.field}" for one in IN_SHOOT if one.kind == kind.name]
+    in_shoot = [f"{item.holder}.{item.field}" for item in IN_SHOOT if item.kind == kind.name]
     places = [f"{kind.name}: `{_holder(kind.name)}.providerConfig`{suffix}"]
     return places + [f"Shoot: `{place}`{suffix}" for place in in_shoot if kind.group == GROUP]
 
@@ -95,11 +96,12 @@ def examine(file: BinaryIO, configs: Configs) -> Iterator[Examined]:
 
 def _as_json(document: object) -> Any:
     """Return a document as JSON. Raises ValueError, TypeError or RecursionError if it is none."""
-    pieces, size = [], 0
+    pieces = []
+    size = 0
     for piece in json.JSONEncoder(allow_nan=False).iterencode(document):
         pieces.append(piece)
-        if (size := size + len(piece)) > _LARGEST:  # aliases multiply
-            raise ValueError(f"it has more than {_LARGEST} characters")
+        if (size := size + len(piece)) > _MAX_BYTES:  # aliases multiply
+            raise ValueError(f"it has more than {_MAX_BYTES} characters")
     return json.loads("".join(pieces))
 
 
@@ -108,30 +110,27 @@ def _examine(obj: Any, place: str, configs: Configs) -> Iterator[Examined]:
         return
     for item in obj["items"] if isinstance(obj.get("items"), list) else ():
         yield from _examine(item, place, configs)
-    version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
-    parts: Sequence[Place] = [Place(kind, _holder(kind), "type")]
-    owner = "spec"
-    if is_shoot := kind == "Shoot" and version.startswith("core.gardener.cloud/"):
-        parts, owner, version = IN_SHOOT, "spec.provider", f"{GROUP}/{VERSION}"
+    version = str(obj.get("apiVersion"))
+    kind = str(obj.get("kind"))
+    parts: Sequence[Place] = [Place(kind, _holder(kind), "", owner="spec")]
+    if kind == "Shoot" and version.startswith("core.gardener.cloud/"):
+        parts = IN_SHOOT
+        version = f"{GROUP}/{VERSION}"
     meta = dict(objects(obj, "metadata")).get("metadata", {})
-    provider = dict(objects(obj, owner)).get(owner, {})
     name = "/".join(str(meta[part]) for part in ("namespace", "name") if part in meta)
     subject = f"{place}: {kind} {name}".rstrip()
-    for one in parts:
-        for path, found in objects(obj, one.holder):
-            field = f"{path}.{one.field}"
-            given = found.get(one.field)
-            type = str(found.get(one.type_field, provider.get("type", "")))
-            cls = configs.get((version, one.kind, type)) or configs.get((version, one.kind, ""))
-            workerless = is_shoot and one.kind != "Extension" and not provider.get("workers")
-            if given is not None or (cls is not None and not workerless):
+    for element in parts:
+        for field, type, given in configurations(element, obj):
+            key = (version, element.kind)
+            cls = configs.get((*key, type)) or configs.get((*key, ""))
+            if given is not None or cls is not None:
                 problems = None if cls is None else _problems(cls, given, field)
-                yield Examined(subject, field, f"{one.kind} {type}", problems)
+                yield Examined(subject, field, f"{element.kind} {type}", problems)
 
 
 def _problems(cls: type[ProviderConfig], given: object, field: str) -> list[FieldProblem]:
     try:
-        return problems_of(cls, given, field)
+        return load_config(cls, given, field)[1]
     except Exception as error:  # of the author's `problems`
         detail = f"{cls.__name__} raised {type(error).__name__}: {error}; correct the class"
         return [FieldProblem(field=field, detail=detail, internal=True)]

@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import yaml
 
 from actuator.checking import constraints
 from actuator.meta import Raw
-from actuator.schema import json_schema
+from actuator.schema import content_of, json_schema
+from generic.testing.minimal import example, type_of
 
 
 def config_page(cls: type, places: Sequence[str] = ()) -> str:
@@ -24,45 +24,21 @@ def config_page(cls: type, places: Sequence[str] = ()) -> str:
     return "\n".join([*filter(None, parts), table])
 
 
-def example(schema: Raw, *, required: bool = True) -> Any:
-    """Return a value with all required fields, and those that have an example or a default.
-
-    A required field without either gets its type in angle brackets; an optional value is None.
-    """
-    known = [schema[name] for name in ("example", "default") if name in schema]
-    if known := known or schema.get("enum", [])[:1]:
-        return known[0]
-    if content := _content(schema):
-        item = example(content, required=required)
-        return item if item is None else [item] if "items" in schema else {"name": item}
-    needed = schema.get("required", ())
-    fields = schema.get("properties", {}).items()
-    values = {name: example(field, required=name in needed) for name, field in fields}
-    shown = {name: value for name, value in values.items() if value is not None}
-    return shown or (f"<{_type(schema)}>" if required else None)
-
-
 def _rows(schema: Raw, path: str = "") -> Iterator[list[str]]:
     """Yield the cells of each field, with those of its parts below it."""
     for name, field in schema["properties"].items():
         default = f"`{json.dumps(field['default'])}`" if "default" in field else ""
         needed = "required" if name in schema.get("required", ()) else default
-        limits = [*constraints(field), *(f"each: {one}" for one in constraints(_content(field)))]
+        limits = [
+            *constraints(field),
+            *(f"each: {constraint}" for constraint in constraints(content_of(field))),
+        ]
         listed = re.sub(r"([\\`*_{}\[\]<>])", r"\\\1", ", ".join(limits))
-        yield [f"`{path}{name}`", _type(field), needed, listed, field.get("description", "")]
-        where, inner = f"{path}{name}", field
-        while content := _content(inner):
-            where, inner = f"{where}{'[]' if 'items' in inner else '.*'}", content
+        yield [f"`{path}{name}`", type_of(field), needed, listed, field.get("description", "")]
+        where = f"{path}{name}"
+        inner = field
+        while content := content_of(inner):
+            where = f"{where}{'[]' if 'items' in inner else '.*'}"
+            inner = content
         if "properties" in inner:
             yield from _rows(inner, f"{where}.")
-
-
-def _type(schema: Raw) -> str:
-    if content := _content(schema):
-        return f"{'list' if 'items' in schema else 'map'} of {_type(content)}"
-    return str(schema.get("type", "integer or string" if "anyOf" in schema else "any"))
-
-
-def _content(schema: Raw) -> Raw:
-    """Return the schema of the entries of a list or a map; otherwise {}."""
-    return schema.get("items") or schema.get("additionalProperties") or {}

@@ -24,7 +24,8 @@ from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.landscape.users import ShootOwner, is_gone, is_ready
 from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world, rehearsal_of
 
-CREATE_SECONDS, DELETE_SECONDS = 900.0, 600.0
+CREATE_SECONDS = 900.0
+DELETE_SECONDS = 600.0
 """Maximum times on a busy machine."""
 
 
@@ -65,7 +66,7 @@ def _temporary_shoots(landscape: LandscapeWorld) -> Iterator[Callable[[str], Sho
 
     yield create
     if landscape.rehearsal:
-        landscape.rehearsal.mend_outside()
+        landscape.rehearsal.repair_failure()
     for owner in owners:
         if (view := owner.look()) is not None and not view.deleting:
             owner.delete()

@@ -19,7 +19,7 @@ from generic.tools.config_manifests import documents
 from generic.tools.packaging.admission import admission_files, admission_options, registration
 from generic.tools.packaging.chart import (
     OPTIONS,
-    Chart,
+    ExtensionChart,
     chart_files,
     chart_name,
     filled,
@@ -37,6 +37,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
 _CLUSTERS = ("shoot", "seed", "garden")
+_BASE = re.compile(r"^FROM (.+) AS (base|go)$", re.MULTILINE)
 _CHARTS = "registry.example.org/charts"
 
 
@@ -122,7 +123,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo(
             f"--image is not set: the chart uses {image}; set image in values.yaml", err=True
         )
-    description = Chart(
+    description = ExtensionChart(
         name=chosen,
         extension=extension,
         image=image,
@@ -132,7 +133,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     )
     if given["admission"]:
         files = admission_files(manager, description)
-        section = registration(description, given["oci_reference"] or _CHARTS)
+        section = registration(manager, description, given["oci_reference"] or _CHARTS)
         registered = {"admission.yaml": yaml_text(section)}
     else:
         files = chart_files(manager, description)
@@ -150,11 +151,12 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Raw]:
     """Return the fields of registered kinds that options set, by Gardener's names."""
-    seconds, update = given["reconcile_timeout"], given["continuous_endpoint_update"]
-    lifecycle = {one: given[f"lifecycle_{one}"] for one in ("reconcile", "delete", "migrate")}
+    seconds = given["reconcile_timeout"]
+    update = given["continuous_endpoint_update"]
+    lifecycle = {item: given[f"lifecycle_{item}"] for item in ("reconcile", "delete", "migrate")}
     extension = {
         "reconcileTimeout": seconds and f"{seconds:g}s",
-        "lifecycle": {one: moment for one, moment in lifecycle.items() if moment},
+        "lifecycle": {item: moment for item, moment in lifecycle.items() if moment},
         "workerlessSupported": given["workerless_supported"],
         "autoEnable": list(given["auto_enable"]),
         "clusterCompatibility": list(given["cluster_compatibility"]),
@@ -183,7 +185,10 @@ def _registered(
 @click.option("--output", type=_FOLDER, required=True, help="Project folder; replaces its files.")
 @click.option("--extra", "extras", multiple=True, help="Package extra to install, such as aws.")
 @click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")
-def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> None:
+@click.option("--require-digests", is_flag=True, help="Fail if a base image has no digest.")
+def image(
+    extension: str, output: Path, extras: tuple[str, ...], helm: bool, require_digests: bool
+) -> None:
     """Write a Dockerfile for EXTENSION (MODULE:OBJECT) into the folder of its project."""
     load_manager(extension, ("any",), OPTIONS)
     if not all(re.fullmatch(r"[\w.-]+", extra, re.ASCII) for extra in extras):
@@ -191,8 +196,29 @@ def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> 
     values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}
     values["EXTRAS"] = f"[{','.join(extras)}]" if extras else ""
     for template in package_files("generic.tools.packaging").joinpath("image").iterdir():
-        _write(output / template.name, filled(template.read_text(encoding="utf-8"), values))
-        echo(output / template.name)
+        path = output / template.name
+        text = _with_bases(filled(template.read_text(encoding="utf-8"), values), path)
+        if require_digests:
+            _check_digests(text, path, helm=helm)
+        _write(path, text)
+        echo(path)
+
+
+def _with_bases(text: str, path: Path) -> str:
+    """Return the Dockerfile with the base images of the one that it replaces."""
+    former = path.read_text(encoding="utf-8") if path.is_file() else ""
+    bases = {stage: base for base, stage in _BASE.findall(former)}
+    return _BASE.sub(lambda base: f"FROM {bases.get(base[2], base[1])} AS {base[2]}", text)
+
+
+def _check_digests(text: str, path: Path, *, helm: bool) -> None:
+    """Raise ConfigurationError for a base image that is used and has no digest."""
+    for base, stage in _BASE.findall(text):
+        if (helm or stage == "base") and not re.search(r"@sha256:[0-9a-f]{64}$", base):
+            raise ConfigurationError(
+                f"{path}: FROM {base} AS {stage}: no digest; append @sha256:DIGEST, which "
+                f"`docker buildx imagetools inspect {base}` prints"
+            )
 
 
 def _write(path: Path, text: str) -> None:

@@ -30,40 +30,42 @@ def completed(find: Find) -> Callable[[click.Context, click.Parameter, str], lis
 
 
 def _client(ctx: click.Context) -> HttpClient:
-    from generic.tools.cli.development import Target, select
+    from generic.tools.cli.development import DevelopmentTarget, select
 
-    target = Target(kubeconfig=ctx.params.get("kubeconfig"), context=ctx.params.get("context"))
+    target = DevelopmentTarget(
+        kubeconfig=ctx.params.get("kubeconfig"), context=ctx.params.get("context")
+    )
     return select(target).connect().within(_SECONDS)
 
 
 @completed
 def orphans(ctx: click.Context, _: str) -> Iterable[str]:
     """Return the names of all Orphans."""
-    from generic.reconciler.orphans.ledger import read_orphans
+    from generic.manager.orphans.ledger import read_orphans
 
-    return [one.metadata.name for one in read_orphans(_client(ctx))]
+    return [orphan.metadata.name for orphan in read_orphans(_client(ctx))]
 
 
 @completed
 def targets(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """Return all namespaces; after one, the extension objects in it."""
-    client, (namespace, slash, _) = _client(ctx), incomplete.partition("/")
+    client = _client(ctx)
+    namespace, slash, _ = incomplete.partition("/")
     if not slash:
-        return [one["metadata"]["name"] for one in client.list(NAMESPACES)]
+        return [obj["metadata"]["name"] for obj in client.list(NAMESPACES)]
     kinds = [cls.KIND for cls in KINDS if cls.KIND.namespaced]
     return [
-        f"{namespace}/{kind.name}/{one['metadata']['name']}"
+        f"{namespace}/{kind.name}/{item['metadata']['name']}"
         for kind in kinds
-        for one in find_all(client.metadata_only(), resource_of(kind), namespace)
+        for item in find_all(client.metadata_only(), resource_of(kind), namespace)
     ]
 
 
 @completed
 def scenarios(ctx: click.Context, _: str) -> Iterable[str]:
     """Return the scenarios of the rehearsals."""
-    from generic.testing.drill.all import OWN_SCENARIOS, unsupported
+    from generic.testing.drill.scenarios import supported
     from generic.tools.cli.load import load_rehearsals
 
     rehearsal = load_rehearsals(ctx.params.get("rehearsals") or ctx.args)  # not parsed yet
-    own = (one for one in OWN_SCENARIOS if one not in unsupported(rehearsal))
-    return [*rehearsal.scenarios, *own]
+    return [*rehearsal.scenarios, *supported(rehearsal)]

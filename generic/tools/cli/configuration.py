@@ -10,11 +10,12 @@ import click
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Raw
+from actuator.provider_config import accepted_versions
 from actuator.schema import json_schema, structural
 from generic.kube.printable import echo
 from generic.manager.registry import Registration
 from generic.tools.cli.load import load, load_manager, types_option
-from generic.tools.cli.statuses import Check, No
+from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.config_manifests import examine, places_of
 from generic.tools.config_page import config_page
 
@@ -36,9 +37,12 @@ def docs(references: tuple[str, ...], types: tuple[str, ...], output: str) -> No
         if isinstance(cls, type) and attrs.has(cls) and not issubclass(cls, Actuator):
             found.setdefault(cls, [])
             continue
-        for one in _registrations(reference, types):
-            if declared := one.actuator.provider_config:
-                found.setdefault(declared, []).extend(places_of(one.kind, one.types))
+        for registration in _registrations(reference, types):
+            if declared := registration.config:
+                for version in accepted_versions(declared):
+                    found.setdefault(version, []).extend(
+                        places_of(registration.kind, registration.types)
+                    )
     try:
         schemas = [json_schema(cls) for cls in found]
     except TypeError as error:
@@ -55,7 +59,7 @@ def _one_schema(schemas: Sequence[Raw]) -> Raw:
     if len(schemas) == 1:
         return schemas[0]
     key = "$schema"  # only valid at the root
-    parts = [{name: one[name] for name in one if name != key} for one in schemas]
+    parts = [{name: schema[name] for name in schema if name != key} for schema in schemas]
     return {key: schemas[0][key], "anyOf": parts}
 
 
@@ -72,7 +76,7 @@ def _openapi(classes: Iterable[type]) -> Raw:
     return {"components": {"schemas": found}}
 
 
-@click.command(cls=Check)
+@click.command(cls=CheckCommand)
 @click.argument("references", nargs=-1, required=True, metavar="MODULE:OBJECT...")
 @types_option
 @click.option(
@@ -92,22 +96,25 @@ def validate(
     there is none to check, or a file cannot be read.
     """
     configs = {
-        (one.kind.api_version, one.kind.name, type): cls
+        (registration.kind.api_version, registration.kind.name, type): cls
         for reference in references
-        for one in _registrations(reference, types)
-        if (cls := one.actuator.provider_config)
-        for type in one.types or ("",)
+        for registration in _registrations(reference, types)
+        if (cls := registration.config)
+        for type in registration.types or ("",)
     }
     valid = invalid = 0
-    for one in (one for file in files for one in examine(file, configs)):
-        for problem in one.problems or ():
-            echo(f"{one.place}: {problem}")
-        if one.problems is None:
-            echo(f"{one.place}: {one.field}: not checked: {one.of} is not served", err=True)
-        elif not one.problems:
+    for element in (item for file in files for item in examine(file, configs)):
+        for problem in element.problems or ():
+            echo(f"{element.place}: {problem}")
+        if element.problems is None:
+            echo(
+                f"{element.place}: {element.field}: not checked: {element.of} is not served",
+                err=True,
+            )
+        elif not element.problems:
             valid += 1
-            echo(f"{one.place}: {one.field}: valid")
-        invalid += bool(one.problems)
+            echo(f"{element.place}: {element.field}: valid")
+        invalid += bool(element.problems)
     if invalid:
         total = valid + invalid
         raise No(f"{invalid} of {total} configurations are invalid; correct the fields")
@@ -119,8 +126,9 @@ def validate(
 def _registrations(reference: str, types: tuple[str, ...]) -> Sequence[Registration]:
     """Return the registrations of an extension. Raises ConfigurationError if none has a class."""
     manager = load_manager(reference, types)
-    if not any(one.actuator.provider_config for one in manager.registrations):
+    if not any(registration.config for registration in manager.registrations):
         raise ConfigurationError(
-            f"{reference}: no actuator declares provider_config; set it to a configuration class"
+            f"{reference}: no actuator declares a configuration; "
+            "derive its class from Actuator[KIND, CONFIGURATION]"
         )
     return manager.registrations

@@ -20,33 +20,33 @@ from typing import Any
 import attrs
 import click
 
-from actuator.cluster import Cluster
 from actuator.shared_names import share_names
 from actuator.v1alpha1 import KINDS
-from generic.controller import logs
 from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
 from generic.kube.printable import echo
-from generic.library.machines import MACHINE_KINDS
-from generic.library.managedresources import ManagedResource
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.manager.running import check_ports
-from generic.reconciler.orphans import Orphan
+from generic.serving import logs
+from generic.testing.controllers import SEED_KINDS
 from generic.testing.drill.seeds import running_seed
-from generic.testing.drill.shoots import ShootManager, Shoots
 from generic.testing.seed import CRDS, install_crds
-from generic.tools.cli.development import Target, announced
+from generic.testing.shootapi import ShootServers
+from generic.testing.shoots import Shoots
+from generic.tools.cli.development import DevelopmentTarget, announced
 from generic.tools.cli.env import progress
 from generic.tools.cli.load import load_manager, types_option, with_flags
 from generic.tools.cli.shoot import prepare, shoot_named
 from generic.tools.cli.statuses import reported
 
-_USER, _SHOOT = "actuator-dev", "local"
+_USER = "actuator-dev"
+_SHOOT = "local"
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules"})
-_LOOK_SECONDS, _STOP_SECONDS = 0.4, 5.0
+_LOOK_SECONDS = 0.4
+_STOP_SECONDS = 5.0
 _PROCESSES = multiprocessing.get_context("forkserver")
 """Its processes have the framework's modules from the start, and none of the author's."""
 
@@ -59,8 +59,9 @@ _PROCESSES = multiprocessing.get_context("forkserver")
     type=click.Path(path_type=Path, dir_okay=False),
     help="Path of the kubeconfig. Default: an embedded cluster.",
 )
+@click.option("--with-shoot-api", is_flag=True, help="Start an API server for each shoot.")
 @with_flags(*({str(flag.name) for flag in FLAGS} - {"kubeconfig", "master"}))
-def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
+def dev(extension: str, types: tuple[str, ...], with_shoot_api: bool, **values: Any) -> None:
     """Run EXTENSION (MODULE:OBJECT) with a shoot, and restart it on every change.
 
     The command starts an embedded cluster with all CRDs, the simulated controllers of a seed, and
@@ -74,13 +75,18 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
     options = Options(**values)
     if options.context and not options.kubeconfig:  # other terminals may have another KUBECONFIG
         raise click.UsageError("--context requires --kubeconfig")
+    if with_shoot_api and options.kubeconfig:
+        raise click.UsageError("--with-shoot-api requires the embedded cluster")
     options = attrs.evolve(options, shutdown_timeout=min(options.shutdown_timeout, _STOP_SECONDS))
     manager = load_manager(extension, types, options)
     check_ports(options, webhooks=bool(manager.webhooks))
     for number in (signal.SIGINT, signal.SIGTERM):  # shells ignore SIGINT for background jobs
         signal.signal(number, signal.default_int_handler)
-    with suppress(KeyboardInterrupt), announced() as announce, _seed(options) as (admin, used):
-        target = Target(extension=extension, types=types, kubeconfig=admin, context=used.context)
+    seed = _seed(options, with_shoot_api=with_shoot_api)
+    with suppress(KeyboardInterrupt), announced() as announce, seed as (admin, used):
+        target = DevelopmentTarget(
+            extension=extension, types=types, kubeconfig=admin, context=used.context
+        )
         client = target.connect()
         prepare(client, shoot_named(_SHOOT))
         announce(target)
@@ -89,15 +95,18 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
 
 
 @contextmanager
-def _seed(options: Options) -> Iterator[tuple[Path, Options]]:
+def _seed(options: Options, *, with_shoot_api: bool) -> Iterator[tuple[Path, Options]]:
     """Yield the administrator's kubeconfig, and the options of the manager."""
-    crds = [crd(cls) for cls in (*KINDS, Cluster, Orphan, ManagedResource, *MACHINE_KINDS)]
     if options.kubeconfig:
-        install_crds(connect(options.kubeconfig, options.context), crds)
+        kinds = (*KINDS, *SEED_KINDS)
+        install_crds(connect(options.kubeconfig, options.context), kinds)
         yield options.kubeconfig, options
         return
     echo("starting the embedded cluster", err=True)
-    with running_seed(crds, lambda admin: [ShootManager(admin, Shoots()).poll], progress) as seed:
+    with (
+        ShootServers() as servers,
+        running_seed([*map(crd, KINDS)], servers if with_shoot_api else Shoots(), progress) as seed,
+    ):
         mine = seed.environment.user_kubeconfig(_USER)
         yield seed.environment.kubeconfig, attrs.evolve(with_webhooks(options), kubeconfig=mine)
 
@@ -110,7 +119,7 @@ def with_webhooks(options: Options) -> Options:
     return attrs.evolve(options, webhook_config_mode="url", webhook_config_url=url)
 
 
-def _banner(target: Target, client: HttpClient, manager: Manager) -> str:
+def _banner(target: DevelopmentTarget, client: HttpClient, manager: Manager) -> str:
     kubernetes = json.loads(client.send("GET", "/version"))["gitVersion"]
     namespace = shoot_named(_SHOOT).technical_id
     return f"""\
@@ -130,11 +139,14 @@ Save a Python file to restart the manager; press Ctrl-C to stop."""
 
 
 def _served(manager: Manager) -> str:
-    served = (f"{one.kind.name} {' '.join(one.types)}".rstrip() for one in manager.registrations)
+    served = (
+        f"{registration.kind.name} {' '.join(registration.types)}".rstrip()
+        for registration in manager.registrations
+    )
     return ", ".join(served)
 
 
-def _supervise(target: Target, options: Options) -> None:
+def _supervise(target: DevelopmentTarget, options: Options) -> None:
     """Run the manager, and restart it on every change of a source file."""
     _PROCESSES.set_forkserver_preload([__name__])
     here = Path.cwd()
@@ -159,7 +171,7 @@ def _supervise(target: Target, options: Options) -> None:
             process.join()
 
 
-def _serve(target: Target, options: Options) -> None:
+def _serve(target: DevelopmentTarget, options: Options) -> None:
     """Load the extension and run its manager; the child process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     share_names()
@@ -169,11 +181,15 @@ def _serve(target: Target, options: Options) -> None:
         logs.configure(options.log_level, options.log_format, collapse=True)
         manager = target.manager(options)
         client = target.connect()
-        own = [crd(one.cls) for one in manager.registrations if one.cls not in KINDS]
+        own = [
+            crd(registration.cls)
+            for registration in manager.registrations
+            if registration.cls not in KINDS
+        ]
         install_crds(client, own)
         if options.kubeconfig != target.kubeconfig:  # the cluster is embedded
-            for one in own:
-                client.patch(CRDS, one["metadata"]["name"], "", {"spec": one["spec"]})
+            for obj in own:
+                client.patch(CRDS, obj["metadata"]["name"], "", {"spec": obj["spec"]})
             grant(client, manager, _USER)
         echo(f"the manager serves {_served(manager)}", err=True)
         manager.run()

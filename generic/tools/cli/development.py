@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from actuator.errors import ConfigurationError
+from generic.kube.access import NoKubeconfig
 from generic.kube.client import HttpClient, connect
-from generic.kube.kubeconfig import NoKubeconfig
 from generic.kube.printable import echo
 from generic.library.programs.cache import open_lock, try_lock
 from generic.manager.manager import Manager
@@ -21,7 +21,7 @@ _FILE = Path(".actuator-dev")
 """Locked while the command runs."""
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class DevelopmentTarget(msgspec.Struct, frozen=True, kw_only=True):
     """An extension and a cluster, as flags select them."""
 
     extension: str | None = None
@@ -46,7 +46,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def announced() -> Iterator[Callable[[Target], object]]:
+def announced() -> Iterator[Callable[[DevelopmentTarget], object]]:
     """Yield a function that lets other commands find a target until the context is left.
 
     Raises ConfigurationError if another process does so in this directory.
@@ -60,7 +60,7 @@ def announced() -> Iterator[Callable[[Target], object]]:
             _FILE.unlink(missing_ok=True)
 
 
-def select(asked: Target, *, required: bool = False) -> Target:
+def select(asked: DevelopmentTarget, *, required: bool = False) -> DevelopmentTarget:
     """Return the target; without a cluster, that of the `actuator dev` in this directory, if any.
 
     Raises UsageError for a type without an extension, and ConfigurationError without a target
@@ -80,7 +80,7 @@ def select(asked: Target, *, required: bool = False) -> Target:
     return msgspec.structs.replace(found, **extension)
 
 
-def _announced() -> Target | None:
+def _announced() -> DevelopmentTarget | None:
     """Return the announced target, unless its process was killed or is of another user.
 
     Raises ConfigurationError if its cluster is still starting.
@@ -92,6 +92,8 @@ def _announced() -> Target | None:
             if not (text := file.read()):
                 why = "`actuator dev` is still starting in this directory; wait for its addresses"
                 raise ConfigurationError(f"{why}, or set --kubeconfig")
-            return msgspec.json.decode(text, type=Target, dec_hook=lambda cls, text: cls(text))
+            return msgspec.json.decode(
+                text, type=DevelopmentTarget, dec_hook=lambda cls, text: cls(text)
+            )
     except (OSError, msgspec.MsgspecError):
         return None

@@ -14,9 +14,9 @@ from generic.kube.printable import echo
 from generic.manager.options import Options
 from generic.manager.registry import Registration
 from generic.tools.cli.load import load_manager, output_option, print_as, types_option, with_flags
-from generic.tools.cli.statuses import Check, No
-from generic.tools.drain import Survey, check_nobody_leads, check_own_leases, release, survey, wait
-from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
+from generic.tools.cli.statuses import CheckCommand, No
+from generic.tools.drain import Survey, check_no_leader, check_own_leases, release, survey, wait
+from generic.tools.drain.release import ReleaseState, Row, rows_of_held, rows_of_released
 
 _NO_LEASE = "none"
 _SHOWN = 200
@@ -25,7 +25,7 @@ _WIDTH = 180
 """Columns of the table without a terminal, as in the log of the chart's hook."""
 
 
-@click.command(cls=Check)
+@click.command(cls=CheckCommand)
 @click.argument("extension")
 @types_option
 @click.option(
@@ -79,7 +79,8 @@ def drain(
     else:
         say = cache(partial(echo, err=True))  # each text once
         found = wait(look, timeout, lambda found: say(_waiting_for(found)))
-        rows, missing = rows_of_held(found.held), found.not_installed
+        rows = rows_of_held(found.held)
+        missing = found.not_installed
     held = [row for row in rows if row.is_held]
     if output == "table":
         _print_table(rows, missing)
@@ -112,14 +113,14 @@ def _disown(
 ) -> tuple[list[Row], Sequence[str]]:
     """Remove our finalizers; return the rows with the results, and missing resources."""
     if leads_by is not None:
-        check_nobody_leads(client, *leads_by)
+        check_no_leader(client, *leads_by)
     if not check_own_leases(client, registrations):
         echo("this account cannot list Leases: managers under other names are not found", err=True)
     found = look()
     done = []
-    for one in release(client, found, SystemClock()):
-        done.append(one)
-        echo(f"{one}: {one.note if one.is_held else 'released'}", err=True)
+    for item in release(client, found, SystemClock()):
+        done.append(item)
+        echo(f"{item}: {item.note if item.is_held else 'released'}", err=True)
     return rows_of_released(done, look().held), found.not_installed
 
 
@@ -140,7 +141,7 @@ def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
     table = new_table("namespace", "kind", "name", "state", "age", "last error", "note")
     for row in rows:
         state: str = row.state
-        if row.state is State.DELETING and row.deleted_at:
+        if row.state is ReleaseState.DELETING and row.deleted_at:
             state = f"{row.state} for {since(row.deleted_at, now)}"
         cells = (row.namespace, row.kind, row.name, state, since(row.created_at, now))
         table.add_row(*cells, row.last_error[:_SHOWN], row.note)

@@ -15,30 +15,30 @@ import click
 
 from actuator.errors import ActuatorError, ApiError
 from actuator.meta import format_time
-from generic.controller import logs
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, default_scenario, refusal, rounds
+from generic.serving import logs
+from generic.testing.drill.all import Round, RoundResult, rounds
 from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Evidence, Origin
 from generic.testing.drill.index import Index, write_index
-from generic.testing.drill.judge import Finding, rules_of, unwritten
-from generic.testing.drill.migration.run import SCENARIO
+from generic.testing.drill.judge import Finding, unwritten
 from generic.testing.drill.names import Names
 from generic.testing.drill.paths import PATHS
 from generic.testing.drill.report import check_folder
-from generic.testing.drill.settings import Settings
+from generic.testing.drill.scenarios import OWN, Scenario, default_scenario, refusal, scenario_of
+from generic.testing.drill.settings import DrillSettings
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli import complete
 from generic.tools.cli.load import load_rehearsals
-from generic.tools.cli.statuses import Check, No
+from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.cli.versions import product_version
 
-_NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
+_NOT_WITH_ALL = ("break_rule", "kubeconfig", "random_seed")
 
 
-@click.command(cls=Check)
+@click.command(cls=CheckCommand)
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option(
     "--shoots",
@@ -61,9 +61,7 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
     type=click.Choice([*BREAKS, *MIGRATION_BREAKS]),
     help="Violate one invariant on purpose (embedded cluster only).",
 )
-@click.option(
-    "--random-seed", "dice", type=click.IntRange(1), help="Migration: replay a run's kills."
-)
+@click.option("--random-seed", type=click.IntRange(1), help="Migration: replay a run's kills.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -110,17 +108,17 @@ def drill(
             "--all selects scenarios and faults itself; remove the other options"
         )
     rehearsal = load_rehearsals(rehearsals)
-    scenario = scenario or default_scenario(rehearsal.scenarios)
-    if not everything and (problem := refusal(rehearsal, scenario, path)):
+    chosen = scenario_of(scenario or default_scenario(rehearsal.scenarios), path or "")
+    if not everything and (problem := refusal(rehearsal, chosen)):
         raise click.UsageError(problem)
-    settings = Settings(
-        scenario=scenario,
+    settings = DrillSettings(
+        scenario=chosen.name,
         path=f"{path}: {PATHS[path]}" if path else "",
-        patience=_patience(scenario, given["break_rule"]),
+        patience=_patience(chosen, given["break_rule"]),
         origin=_origin(),
         **given,
     )
-    _check(settings)
+    _check(chosen, settings)
     logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     check_folder(output)
@@ -162,7 +160,7 @@ def _drill_landscape(
     check_folder(output)
     logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = Settings(
+    settings = DrillSettings(
         scenario=chosen,
         shoots=shoots,
         origin=_origin(),
@@ -174,26 +172,25 @@ def _drill_landscape(
     _answer(findings, unwritten(findings))
 
 
-def _check(settings: Settings) -> None:
+def _check(scenario: Scenario, settings: DrillSettings) -> None:
     """Raise UsageError for options that cannot be combined."""
-    scenario, broken = settings.scenario, settings.break_rule
-    path = settings.path.partition(":")[0]
-    if settings.dice and scenario != SCENARIO:
+    broken = settings.break_rule
+    what = f"path {scenario.path}" if scenario.path else f"scenario {scenario.name}"
+    if settings.random_seed and scenario.course is not None:
         raise click.UsageError("--random-seed requires --scenario migration")
     if (settings.kubeconfig is None) != (settings.context is None):
         raise click.UsageError("set --kubeconfig and --context together")
-    if settings.kubeconfig and (broken or path or scenario in OWN_SCENARIOS):
-        what = "--break" if broken else "--path" if path else f"scenario {scenario}"
-        raise click.UsageError(f"{what} requires the embedded cluster; remove --kubeconfig")
-    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path, scenario), "report"]
-    if broken and broken not in judged:
-        what = f"path {path}" if path else f"scenario {scenario}"
+    if settings.kubeconfig and (broken or scenario.path or scenario.name in OWN):
+        option = "--break" if broken else "--path" if scenario.path else what
+        raise click.UsageError(f"{option} requires the embedded cluster; remove --kubeconfig")
+    if broken and broken not in (judged := scenario.breakable):
         raise click.UsageError(f"--break {broken}: {what} has the invariants {', '.join(judged)}")
 
 
 def _origin() -> Origin:
     """Return the tested version, the commit of the current folder, and this command."""
-    git, commit = ["git", "describe", "--always", "--dirty"], ""
+    git = ["git", "describe", "--always", "--dirty"]
+    commit = ""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=True)
         commit = done.stdout.strip()
@@ -201,7 +198,7 @@ def _origin() -> Origin:
     return Origin(version=product_version(), commit=commit, command=command)
 
 
-def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> None:
+def _hold_all(settings: DrillSettings, references: Sequence[str], output: Path) -> None:
     """Run all rounds, each with a new rehearsal. Raises No if a rule is broken.
 
     The index is written before each round and at the end, so that it is there after any end.
@@ -209,7 +206,7 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> No
     from generic.tools.cli.terminal import DrillScreen, show_rounds
 
     rehearsal = load_rehearsals(references)
-    held = [Held(round=one, problem="not begun") for one in rounds(rehearsal)]
+    held = [RoundResult(round=round_, problem="not begun") for round_ in rounds(rehearsal)]
     index = Index(
         id=Names().id,
         title=rehearsal.title,
@@ -218,21 +215,21 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> No
         held=held,
     )
     try:
-        for number, one in enumerate(one.round for one in [*held]):
-            title = f"\n{number + 1} of {len(held)}: {one.scenario}, {one.injected}"
+        for number, element in enumerate(item.round for item in [*held]):
+            title = f"\n{number + 1} of {len(held)}: {element.scenario}, {element.injected}"
             DrillScreen().print(title, soft_wrap=True)
-            held[number] = Held(round=one, problem="interrupted")
+            held[number] = RoundResult(round=element, problem="interrupted")
             _save(output, index)
             found = load_rehearsals(references)
-            held[number] = _hold_one(one, settings, found, output / one.folder)
+            held[number] = _hold_one(element, settings, found, output / element.folder)
     finally:
         lost = _save(output, index)
         show_rounds(held, output)
-    left = sum(bool(one.problem) for one in held)
+    left = sum(bool(item.problem) for item in held)
     problem = lost or (
         f"{left} of {len(held)} rounds could not run, or wrote no report" if left else ""
     )
-    _answer([finding for one in held for finding in one.findings], problem)
+    _answer([finding for item in held for finding in item.findings], problem)
 
 
 def _save(output: Path, index: Index) -> str:
@@ -244,17 +241,19 @@ def _save(output: Path, index: Index) -> str:
     return ""
 
 
-def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> Held:
+def _hold_one(
+    one: Round, settings: DrillSettings, rehearsal: CombinedRehearsal, output: Path
+) -> RoundResult:
     """Run one round; an error is part of the result, so that the next rounds run."""
     began = time.monotonic()
-    patience = _patience(one.scenario, None)
+    patience = _patience(scenario_of(one.scenario), None)
     mine = attrs.evolve(one.settings(settings), patience=patience)
     try:
         drill, findings = _hold(mine, rehearsal, output)
     except (ActuatorError, ApiError, EnvtestError) as error:
         problem = f"not run: {error}"
-        return Held(round=one, problem=problem, seconds=time.monotonic() - began)
-    return Held(
+        return RoundResult(round=one, problem=problem, seconds=time.monotonic() - began)
+    return RoundResult(
         round=one,
         findings=findings,
         problem=(problem := unwritten(findings)),
@@ -264,7 +263,7 @@ def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, outp
 
 
 def _hold(
-    settings: Settings, rehearsal: CombinedRehearsal, output: Path
+    settings: DrillSettings, rehearsal: CombinedRehearsal, output: Path
 ) -> tuple[str, list[Finding]]:
     """Run a drill and print the result; return the id of the drill and the findings."""
     from generic.testing.drill.course import run  # needs jinja2
@@ -288,8 +287,6 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
         )
 
 
-def _patience(scenario: str, break_rule: str | None) -> float:
-    """Return the seconds for each phase; shorter if a rule is broken on purpose."""
-    if scenario == SCENARIO:
-        return 15.0 if break_rule else 120.0
-    return 6.0 if break_rule else 90.0
+def _patience(scenario: Scenario, break_rule: str | None) -> float:
+    """Return the seconds for each phase."""
+    return scenario.patience_if_broken if break_rule else scenario.patience

@@ -8,7 +8,7 @@ import click
 from generic.library.charts import find_helm
 from generic.library.programs import daemons
 from generic.library.programs.cache import cache_directory
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
 from generic.testing.envtest import detached
 from generic.testing.envtest.binaries import find_binaries
 
@@ -48,7 +48,7 @@ def up(name: str) -> None:
     daemons.interruptible()
     directory = _directory(name)
     started = detached.up(directory, progress).started
-    kubeconfig = State(directory).kubeconfig
+    kubeconfig = DaemonFiles(directory).kubeconfig
     click.echo(f"environment {name!r}: {'started' if started else 'already running'}; to use it:")
     click.echo(f"  export KUBECONFIG={kubeconfig}")
     click.echo(f"to stop it:\n  actuator env down{'' if name == 'default' else f' --name {name}'}")
@@ -70,7 +70,7 @@ def kubeconfig(name: str, raw: bool) -> None:
     directory = _directory(name)
     if detached.access(directory) is None:
         raise click.ClickException(f"environment {name!r} is not running; run `actuator env up`")
-    path = State(directory).kubeconfig
+    path = DaemonFiles(directory).kubeconfig
     click.echo(path.read_text() if raw else path, nl=not raw)
 
 

@@ -10,16 +10,16 @@ import click
 from actuator.errors import ActuatorError, ConfigurationError
 from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
+from generic.kube.access import NoKubeconfig
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
-from generic.kube.kubeconfig import NoKubeconfig
 from generic.kube.plain import plain
 from generic.tools.cli import complete
-from generic.tools.cli.development import Target, select
+from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import load_kind, output_option, print_as, with_flags
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
-from generic.tools.explain.garden import Landscape, explain_shoot
+from generic.tools.explain.garden import LandscapeClients, explain_shoot
 from generic.tools.explain.shoot import SHOOT, ShootExplanation
 
 _VERSION = 2
@@ -63,9 +63,13 @@ def explain(
     That of a Shoot is NAMESPACE/shoot/NAME in the garden; --kubeconfig selects its seed. With
     several targets, JSON and YAML have a list of items. `actuator stuck` finds targets.
     """
-    given = select(Target(extension=extension, types=types, **seed))
+    given = select(DevelopmentTarget(extension=extension, types=types, **seed))
     registrations = given.manager().registrations if given.extension else None
-    classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
+    classes = [
+        *KINDS,
+        *map(load_kind, own),
+        *(registration.cls for registration in registrations or ()),
+    ]
     kinds = [cls.KIND for cls in dict.fromkeys(classes)]
     parsed = [_parse(target, [*kinds, SHOOT]) for target in dict.fromkeys(targets)]
     client = cache(given.connect)
@@ -79,10 +83,11 @@ def explain(
             return overview(client(), kinds, namespace, now, registrations or ())
         return explain_object(client(), kind, namespace, name, now, registrations)
 
-    found, problems = [], []
-    for one in parsed:
+    found = []
+    problems = []
+    for item in parsed:
         try:
-            found.append(explained(*one))
+            found.append(explained(*item))
         except ActuatorError as error:  # the others are explained
             problems.append(str(error))
     _show(found, output, several=len(parsed) > 1)
@@ -115,7 +120,7 @@ def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
     raise click.UsageError(f"unknown kind {word!r}; use one of {known}, or add yours with --kind")
 
 
-def _landscape(garden_kubeconfig: Path | None, seed: Target) -> Landscape:
+def _landscape(garden_kubeconfig: Path | None, seed: DevelopmentTarget) -> LandscapeClients:
     """Return clients of garden and seed. Raises ConfigurationError without a garden."""
     if garden_kubeconfig is None:
         raise click.UsageError(f"a Shoot is in the garden: set --garden-kubeconfig or {_GARDEN}")
@@ -125,9 +130,9 @@ def _landscape(garden_kubeconfig: Path | None, seed: Target) -> Landscape:
         why = error.message.partition("; ")[0]
         raise ConfigurationError(f"{why}; set --garden-kubeconfig or {_GARDEN}") from None
     try:
-        return Landscape(garden, seed.connect())
+        return LandscapeClients(garden, seed.connect())
     except ConfigurationError as error:
-        return Landscape(garden, None, error.message.partition("; ")[0])
+        return LandscapeClients(garden, None, error.message.partition("; ")[0])
 
 
 def _show(found: Sequence[Found], output: str, *, several: bool) -> None:
@@ -139,8 +144,8 @@ def _show(found: Sequence[Found], output: str, *, several: bool) -> None:
     from generic.tools.cli.screen import Screen
     from generic.tools.cli.shoot_page import shoot_page
 
-    for one in found:
-        if isinstance(one, ShootExplanation):
-            Screen().print(shoot_page(one))
+    for item in found:
+        if isinstance(item, ShootExplanation):
+            Screen().print(shoot_page(item))
         else:
-            Screen().print(page(one) if isinstance(one, Explanation) else summary(one))
+            Screen().print(page(item) if isinstance(item, Explanation) else summary(item))

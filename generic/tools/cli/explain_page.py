@@ -9,14 +9,14 @@ from rich.text import Text
 
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
+    CalledWebhook,
     Explanation,
+    ForcedRemoval,
     Forcing,
     Orphaned,
     Overview,
-    Removal,
     Standing,
     Unread,
-    Webhook,
     grant,
 )
 from generic.tools.explain.standing import is_cause
@@ -53,7 +53,8 @@ def summary(overview: Overview) -> RenderableType:
 
 
 def _row(standing: Standing) -> Iterator[RenderableType]:
-    subject, last = standing.subject, standing.last_operation
+    subject = standing.subject
+    last = standing.last_operation
     parts = [f"next operation {standing.decision.operation or 'none'}"]
     parts.append(f"last {last.type} {last.state}" if last else "no last operation")
     if standing.deleting is not None:
@@ -102,7 +103,7 @@ def forcing_rows(forcing: Forcing) -> Iterator[tuple[str, str]]:
         yield "codes here that would allow it", ", ".join(forcing.own_codes)
 
 
-def _removal(removal: Removal | None) -> Iterator[RenderableType]:
+def _removal(removal: ForcedRemoval | None) -> Iterator[RenderableType]:
     if removal is None:
         return
     if removal.own_way:
@@ -111,11 +112,13 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
             "its effects may differ from these declared ones."
         )
     rows = new_table("object", "stripped", "remaining", title="A force deletion would delete")
-    for one in removal.seed_objects:
-        name = f"{one.resource} {one.name}" + (" (deleting)" if one.deleting else "")
-        rows.add_row(name, "\n".join(one.stripped), "\n".join(one.holding))
+    for seed_object in removal.seed_objects:
+        name = f"{seed_object.resource} {seed_object.name}" + (
+            " (deleting)" if seed_object.deleting else ""
+        )
+        rows.add_row(name, "\n".join(seed_object.stripped), "\n".join(seed_object.holding))
     yield rows if rows.rows else "A force deletion would delete no object in the seed."
-    left = [str(one) for one in removal.left_outside]
+    left = [str(item) for item in removal.remaining_resources]
     yield listed("Remaining external resources", left, "nothing")
 
 
@@ -144,7 +147,7 @@ def orphan_table(orphans: Sequence[Orphaned], title: str) -> Table:
     return table
 
 
-def _refusable(hook: Webhook, *, deleting: bool) -> str:
+def _refusable(hook: CalledWebhook, *, deleting: bool) -> str:
     if deleting and hook.exempts_deletion:
         return "nothing: it exempts objects under deletion"
     text = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")

@@ -6,23 +6,37 @@ from typing import Any
 
 import click
 
-from generic.controller import logs
 from generic.reconciler.operation import Operation
+from generic.serving import logs
 from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.judge import Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
 from generic.tools.cli.load import load_rehearsals, output_option, print_as
-from generic.tools.cli.statuses import Check, No
+from generic.tools.cli.statuses import CheckCommand, No
 
 _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
 
-@click.command(cls=Check)
+@click.command(cls=CheckCommand)
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--kind", "kinds", multiple=True, help="Kind to test; repeatable. Default: all.")
 @click.option("--operation", "operations", multiple=True, type=click.Choice(_OPERATIONS))
 @click.option("--call", "calls", multiple=True, help="Part of the name of calls; repeatable.")
+@click.option(
+    "--every",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Try one of so many kills, chosen at random.",
+)
+@click.option(
+    "--random-seed",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="With --every: the number that chooses the kills.",
+)
 @click.option(
     "--patience",
     type=click.FloatRange(min=1),
@@ -38,6 +52,7 @@ def explore(
     calls: tuple[str, ...],
     patience: float,
     output: str,
+    **sample: int,
 ) -> None:
     """Crash-test the manager at every call of every operation.
 
@@ -51,6 +66,7 @@ def explore(
         operations=frozenset(Operation(name) for name in operations),
         calls=calls,
         patience=patience,
+        **sample,
     )
     logs.configure("info", "text", only_authors=True)  # progress and tables replace the others
     rehearsal = load_rehearsals(rehearsals)

@@ -62,7 +62,7 @@ def crds(own: str | None, rehearsals: tuple[str, ...], only: tuple[str, ...]) ->
         rehearsal = load_rehearsals(rehearsals)
         classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
         more = rehearsal.crds()
-    found = {one["metadata"]["name"]: one for one in (*map(crd, classes), *more)}
+    found = {obj["metadata"]["name"]: obj for obj in (*map(crd, classes), *more)}
     if unknown := set(only) - found.keys():
         names = ", ".join(sorted(unknown))
         raise click.UsageError(f"no CRD {names}; set --only to: {', '.join(sorted(found))}")

@@ -20,7 +20,7 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.printable import echo
 from generic.library.programs import daemons
 from generic.library.programs.cache import cache_directory
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
 from generic.library.programs.processes import tail
 from generic.testing.envtest.binaries import find_binaries
 from generic.testing.landscape.garden import SHOOTS
@@ -123,8 +123,11 @@ def down(name: str) -> None:
 def status(name: str, output: str) -> None:
     """Show addresses, Seeds, Shoots, programs and memory of the landscape."""
     state, found = _running(name)
-    programs, memory = ask(state, "programs"), resident(state.pid() or 0)
-    garden, seeds, shoots = _garden(found), {}, {}
+    programs = ask(state, "programs")
+    memory = resident(state.pid() or 0)
+    garden = _garden(found)
+    seeds = {}
+    shoots = {}
     try:
         seeds = {seed["metadata"]["name"]: _operation(seed) for seed in garden.list(SEEDS)}
         shoots = dict(_shoot_rows(garden))
@@ -138,7 +141,7 @@ def status(name: str, output: str) -> None:
     rows += [(f"shoot {shoot}", text) for shoot, text in shoots.items()]
     count = len(programs["alive"])
     rows += [("programs", f"{count} beside the clusters, {gib(memory)} GiB of memory")]
-    rows += [("ended", f"{one}; see `{_words(name, 'logs', one)}`") for one in programs["ended"]]
+    rows += [("ended", f"{item}; see `{_words(name, 'logs', item)}`") for item in programs["ended"]]
     rows += [("garden", programs["problem"])] if "problem" in programs else []
     table = "\n".join(f"  {what:<26} {text}" for what, text in rows)
     echo(f"{_summary(name, found)}\n\n{table}", lines=True)
@@ -171,7 +174,10 @@ def kubeconfig(cluster: str, name: str, raw: bool) -> None:
 def logs(program: str, name: str, lines: int) -> None:
     """Print the end of the log of PROGRAM, or the names of all programs."""
     _, found = _running(name)
-    folders = [found["logs"], *(one["logs"] for one in (found["garden"], *found["seeds"].values()))]
+    folders = [
+        found["logs"],
+        *(seed["logs"] for seed in (found["garden"], *found["seeds"].values())),
+    ]
     prefixes = ["", "garden/", *(f"{seed}/" for seed in found["seeds"])]
     files = {
         f"{prefix}{path.stem}": path
@@ -371,11 +377,11 @@ def _manifest(found: Mapping[str, Any], name: str, file: BinaryIO | None) -> Raw
     return {**manifest, "metadata": meta}
 
 
-def _state(name: str) -> State:
-    return State(cache_directory() / "landscapes" / name)
+def _state(name: str) -> DaemonFiles:
+    return DaemonFiles(cache_directory() / "landscapes" / name)
 
 
-def _running(name: str) -> tuple[State, Raw]:
+def _running(name: str) -> tuple[DaemonFiles, Raw]:
     """Return the state of a running landscape. Raises ConfigurationError if it does not run."""
     state = _state(name)
     found = state.published() if state.is_held() else None
@@ -415,7 +421,7 @@ def _summary(name: str, found: Mapping[str, Any]) -> str:
     lines = [
         f"landscape {name!r}: Gardener {found['gardener']}, Kubernetes {found['kubernetes']}",
         f"  garden      {found['garden']['url']}",
-        *(f"  {seed:<11} {one['url']}" for seed, one in found["seeds"].items()),
+        *(f"  {seed:<11} {item['url']}" for seed, item in found["seeds"].items()),
         f"  extensions  {', '.join(found['extensions'])}",
     ]
     if found["simulated"]:

@@ -20,10 +20,10 @@ from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.meta import Raw
 from generic.kube.errorinfo import describe
 from generic.library.programs import daemons
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
 from generic.library.programs.errors import EnvtestError
 from generic.testing.drill.landscape.world import LandscapeWorld
-from generic.testing.envtest.access import Access
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.envtest.binaries import kubernetes_version
 from generic.testing.landscape.gardenobjects import APISERVER, CONTROLLERS
 from generic.testing.landscape.programs import gardener_version
@@ -35,13 +35,14 @@ SHOOT = "NAME"
 _SOCKET = "control"
 _SOCKET_BYTES = 100
 """Maximum length of the path of a Unix socket, which Linux limits to 107."""
-_REQUEST_SECONDS, _ANSWER_SECONDS = 5.0, 120.0
-_MOST_BYTES = 1 << 20
+_REQUEST_SECONDS = 5.0
+_ANSWER_SECONDS = 120.0
+_MAX_BYTES = 1 << 20
 
 Answer = Callable[..., Raw]
 
 
-def socket_path(state: State) -> Path:
+def socket_path(state: DaemonFiles) -> Path:
     """Return the path of the socket. Raises ConfigurationError if it is too long."""
     path = state.directory / _SOCKET
     if len(os.fsencode(path)) > _SOCKET_BYTES:
@@ -51,7 +52,7 @@ def socket_path(state: State) -> Path:
     return path
 
 
-def ask(state: State, *request: str) -> Raw:
+def ask(state: DaemonFiles, *request: str) -> Raw:
     """Return the daemon's answer. Raises ConfigurationError with its refusal."""
     try:
         with Client(str(socket_path(state)), family="AF_UNIX") as connection:
@@ -67,7 +68,7 @@ def ask(state: State, *request: str) -> Raw:
     return answer
 
 
-def answers(world: LandscapeWorld, state: State) -> Mapping[str, Answer]:
+def answers(world: LandscapeWorld, state: DaemonFiles) -> Mapping[str, Answer]:
     """Return the function that answers each request, by its name."""
     landscape = world.landscape
 
@@ -78,12 +79,12 @@ def answers(world: LandscapeWorld, state: State) -> Mapping[str, Answer]:
             )
         return world.rehearsal
 
-    def break_outside(scenario: str) -> Raw:
+    def inject_failure(scenario: str) -> Raw:
         rehearsal().break_where_known(scenario)
         return {"text": rehearsal().all_scenarios[scenario]}
 
     def repair() -> Raw:
-        rehearsal().mend_outside()
+        rehearsal().repair_failure()
         return {"text": "Every outside world works again."}
 
     def programs() -> Raw:
@@ -101,9 +102,9 @@ def answers(world: LandscapeWorld, state: State) -> Mapping[str, Answer]:
         raise ConfigurationError(f"the API server of {technical_id} does not run")
 
     return {
-        "break": break_outside,
+        "break": inject_failure,
         "repair": repair,
-        "outside": lambda: {"resources": [str(item) for item in rehearsal().left_outside()]},
+        "outside": lambda: {"resources": [str(item) for item in rehearsal().remaining_resources()]},
         "programs": programs,
         "shoot": shoot,
     }
@@ -119,7 +120,7 @@ def _serve(listener: Listener, known: Mapping[str, Answer]) -> None:
         with connection:
             try:
                 if connection.poll(_REQUEST_SECONDS):
-                    name, *arguments = json.loads(connection.recv_bytes(_MOST_BYTES))
+                    name, *arguments = json.loads(connection.recv_bytes(_MAX_BYTES))
                     connection.send_bytes(json.dumps(_answered(known, name, arguments)).encode())
             except (OSError, EOFError, ValueError):  # a client that left, or sent no request
                 continue
@@ -135,12 +136,13 @@ def _answered(known: Mapping[str, Answer], name: str, arguments: Sequence[str]) 
         return {"error": f"{name}: {describe(error)}"}
 
 
-def _published(world: LandscapeWorld, state: State) -> Raw:
+def _published(world: LandscapeWorld, state: DaemonFiles) -> Raw:
     """Write the kubeconfigs, and return the data for commands."""
-    landscape, installed = world.landscape, world.installed
+    landscape = world.landscape
+    installed = world.installed
     seeds = {seed.plan.name: seed.cluster for seed in landscape.seeds}
 
-    def cluster(name: str, access: Access) -> Raw:
+    def cluster(name: str, access: ClusterAccess) -> Raw:
         kubeconfig = state.publish_secret(f"{name}.kubeconfig", access.kubeconfig.read_bytes())
         return {"url": access.url, "kubeconfig": str(kubeconfig), "logs": str(access.logs)}
 
@@ -155,7 +157,7 @@ def _published(world: LandscapeWorld, state: State) -> Raw:
     }
 
 
-def run(state: State, folder: str, seeds: str, references: Sequence[str]) -> None:
+def run(state: DaemonFiles, folder: str, seeds: str, references: Sequence[str]) -> None:
     """Run the landscape until SIGTERM. Raises any error of an author's code, too."""
 
     def progress(line: str) -> None:
@@ -183,7 +185,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())  # the log has reasons of failures only
     directory, folder, seeds, *references = sys.argv[1:]
     os.chdir(folder)
-    state = State(Path(directory))
+    state = DaemonFiles(Path(directory))
     try:
         run(state, folder, seeds, references)
     except SystemExit:

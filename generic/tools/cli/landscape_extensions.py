@@ -25,7 +25,13 @@ from generic.testing.landscape.snapshots import require_port
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 from generic.testing.shootpart import ShootPart
 from generic.tools.cli.load import load, load_manager, load_rehearsals
-from generic.tools.packaging.chart import Chart, chart_files, chart_name, options_for, packed
+from generic.tools.packaging.chart import (
+    ExtensionChart,
+    chart_files,
+    chart_name,
+    options_for,
+    packed,
+)
 from generic.tools.packaging.registration import controller_registration, controller_resources
 
 DEFAULTS = (
@@ -73,7 +79,7 @@ def rehearsal_of(references: Sequence[str]) -> CombinedRehearsal | None:
 
     Raises ConfigurationError.
     """
-    found = [one for one in references if _is_rehearsal(one)]
+    found = [reference for reference in references if _is_rehearsal(reference)]
     return load_rehearsals(found) if found else None
 
 
@@ -119,7 +125,7 @@ def _chart(target: str, environ: Mapping[str, str]) -> LandscapeExtension:
     name = chart_name(target)
     with _variables(environ):
         manager = load_manager(target, (), options_for(name))
-    chart = Chart(name=name, extension=target, image=f"landscape.invalid/{name}")
+    chart = ExtensionChart(name=name, extension=target, image=f"landscape.invalid/{name}")
     helm = {"rawChart": packed(name, chart_files(manager, chart))}
     documents = controller_registration(name, controller_resources(manager), helm, {})
     return LandscapeExtension(name.removeprefix(_PREFIX), target, documents, environ, Path.cwd())

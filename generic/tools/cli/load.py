@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -21,8 +21,10 @@ from generic.kube.printable import echo
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 from generic.tools.extras import installation
+
+if TYPE_CHECKING:
+    from generic.testing.rehearsal import CombinedRehearsal
 
 F = TypeVar("F", bound=Callable[..., None])
 types_option = click.option(
@@ -129,8 +131,10 @@ def load_kind(reference: str) -> type[Object]:
     return found
 
 
-def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
+def load_rehearsals(references: Sequence[str]) -> "CombinedRehearsal":
     """Return the rehearsals of these classes, combined. Raises ConfigurationError."""
+    from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
+
     parts = []
     for reference in references or _REHEARSALS:
         cls = load(reference)
@@ -160,7 +164,8 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
 
     Raises ConfigurationError.
     """
-    found, manager = load(reference), Manager(options)
+    found = load(reference)
+    manager = Manager(options)
     with _authors(reference):
         if isinstance(found, type) and issubclass(found, Actuator):
             found = found()
@@ -176,6 +181,6 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
             raise TypeError(
                 f"expected an Actuator or a function of a Manager, got {type(found).__name__}"
             )
-    if not manager.registrations and not manager.webhooks:
+    if not (manager.registrations or manager.webhooks or manager.admissions):
         raise ConfigurationError(f"{reference}: the function added no actuator to the manager")
     return manager

@@ -12,20 +12,13 @@ from actuator.meta import Raw
 from generic.kube.clock import SystemClock
 from generic.kube.plain import plain
 from generic.kube.printable import echo
+from generic.manager.orphans.ledger import close, find, read_orphans, reopen, serving, short_names
+from generic.manager.orphans.verification import FEW, Verification, verify
 from generic.reconciler.orphans.kind import Orphan, OrphanState
-from generic.reconciler.orphans.ledger import (
-    close,
-    find,
-    read_orphans,
-    reopen,
-    serving,
-    short_names,
-)
-from generic.reconciler.orphans.verification import FEW, Finding, verify
 from generic.tools.cli import complete
-from generic.tools.cli.development import Target, select
+from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import list_option, load_manager, output_option, print_list, with_flags
-from generic.tools.cli.statuses import Check, No
+from generic.tools.cli.statuses import CheckCommand, No
 
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
@@ -71,13 +64,13 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
             and (closed_too or orphan.is_open)
         )
 
-    recorded = read_orphans(select(Target(**seed)).connect())
-    found = [Finding(orphan=one) for one in recorded if is_wanted(one)]
+    recorded = read_orphans(select(DevelopmentTarget(**seed)).connect())
+    found = [Verification(orphan=item) for item in recorded if is_wanted(item)]
     what = "" if closed_too else "open "
     _show(output, found, recorded, f"no {what}orphans selected, {len(recorded)} recorded")
 
 
-@orphans.command("verify", cls=Check)
+@orphans.command("verify", cls=CheckCommand)
 @click.argument("extension", metavar="MODULE:OBJECT")
 @_names(metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
@@ -108,29 +101,30 @@ def _verify(
     The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
     be verified, and 3 if no open orphan belongs to this extension, or none could be read.
     """
-    client = select(Target(**seed)).connect()
-    added, recorded = load_manager(extension, types).registrations, read_orphans(client)
-    of_shoot = [one for one in recorded if shoot in ("", one.spec.shoot)]
+    client = select(DevelopmentTarget(**seed)).connect()
+    added = load_manager(extension, types).registrations
+    recorded = read_orphans(client)
+    of_shoot = [obj for obj in recorded if shoot in ("", obj.spec.shoot)]
     asked, problems = _named(of_shoot, names)
     others: list[Orphan] = []
     if not names:
-        still_open = [one for one in of_shoot if one.is_open]
-        asked = [one for one in still_open if serving(added, one.spec.object)]
-        others = [one for one in still_open if one not in asked]
+        still_open = [orphan for orphan in of_shoot if orphan.is_open]
+        asked = [obj for obj in still_open if serving(added, obj.spec.object)]
+        others = [item for item in still_open if item not in asked]
     found = list(verify(client, asked, added, SystemClock(), gone))
     none = "" if others or problems else "no open orphans"
-    _show(output, found, recorded, none, ofOthers=[one.metadata.name for one in others])
+    _show(output, found, recorded, none, ofOthers=[other.metadata.name for other in others])
     _say(problems)
     _judge(found, problems, others, extension)
 
 
 def _judge(
-    found: Sequence[Finding], problems: Sequence[str], others: Sequence[Orphan], extension: str
+    found: Sequence[Verification], problems: Sequence[str], others: Sequence[Orphan], extension: str
 ) -> None:
     """Raise No if a resource remains, and ActuatorError if no orphan was verified."""
     if others:
         echo(f"skipped {len(others)} open orphans of other extensions", err=True)
-    left = sum(not one.is_settled for one in found) + len(problems)
+    left = sum(not item.is_settled for item in found) + len(problems)
     if left:
         total = len(found) + len(problems)
         raise No(f"{left} of {total} still exist or could not be verified")
@@ -162,17 +156,18 @@ def _close(
     """
     if not names and not all_gone:
         raise click.UsageError("set the NAMEs of orphans, or --all-gone")
-    client = select(Target(**seed)).connect()
+    client = select(DevelopmentTarget(**seed)).connect()
     recorded = read_orphans(client)
     chosen, problems = _named(recorded, names)
     if all_gone:
-        gone = [one for one in recorded if one.state is OrphanState.GONE]
-        chosen += [one for one in gone if one not in chosen]
+        gone = [orphan for orphan in recorded if orphan.state is OrphanState.GONE]
+        chosen += [item for item in gone if item not in chosen]
     if len(chosen) > FEW and count != len(chosen):
         raise click.UsageError(
             f"this closes {len(chosen)} orphans; check them, then set --count {len(chosen)}"
         )
-    asked, now = len(chosen) + len(problems), SystemClock().now()
+    asked = len(chosen) + len(problems)
+    now = SystemClock().now()
     changing = partial(close, client, now=now, note=note, existing=even_if_exists)
     problems += _changed(chosen, changing, "closed", "already closed")
     if not asked:
@@ -188,7 +183,7 @@ def _close(
 @_seed_flags
 def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
     """Set the state Unverified for orphans in state Closed or Gone, so that they count as open."""
-    client = select(Target(**seed)).connect()
+    client = select(DevelopmentTarget(**seed)).connect()
     chosen, problems = _named(read_orphans(client), names)
     asked = len(chosen) + len(problems)
     problems += _changed(chosen, partial(reopen, client, note=note), "reopened", "already open")
@@ -235,41 +230,46 @@ def _say(problems: Sequence[str]) -> None:
 
 
 def _show(
-    output: str, found: Sequence[Finding], recorded: Sequence[Orphan], none: str, **more: Any
+    output: str, found: Sequence[Verification], recorded: Sequence[Orphan], none: str, **more: Any
 ) -> None:
     """Print the orphans; `none` is the text without any, `more` are other lists of JSON."""
-    facts = [_facts(one, with_problem=bool(more)) for one in found]
-    totals = Counter(one.orphan.state.value for one in found)
+    facts = [_facts(item, with_problem=bool(more)) for item in found]
+    totals = Counter(item.orphan.state.value for item in found)
     data = {"version": _VERSION, "orphans": facts, "totals": totals, **more}
     table = partial(_table, found, short_names(recorded), totals, wide=output == "wide")
-    print_list(output, data, [one.orphan.metadata.name for one in found], table, none)
+    print_list(output, data, [item.orphan.metadata.name for item in found], table, none)
 
 
 def _table(
-    found: Sequence[Finding], names: Mapping[str, str], totals: Mapping[str, int], *, wide: bool
+    found: Sequence[Verification],
+    names: Mapping[str, str],
+    totals: Mapping[str, int],
+    *,
+    wide: bool,
 ) -> str:
     from generic.tools.cli.screen import columns, since
 
     now = SystemClock().now()
     head = ["NAME", "TYPE", "ID OR TAGS", "SHOOT", "STATE", "AGE"]
     head += ["REGION", "OBJECT", "REASON", "MESSAGE"] if wide else []
-    problems = any(one.problem for one in found)
+    problems = any(item.problem for item in found)
     rows = []
-    for one in found:
-        orphan, spec = one.orphan, one.orphan.spec
+    for item in found:
+        orphan = item.orphan
+        spec = item.orphan.spec
         tags = ",".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
         row = [names[orphan.metadata.name], spec.resource_type, spec.id or tags, spec.shoot]
         row += [orphan.state.value, since(spec.recorded_at, now)]
         row += [spec.region, f"{spec.object.kind}/{spec.object.name}"] if wide else []
         row += [spec.reason, spec.message] if wide else []
-        rows.append([*row, one.problem] if problems else row)
+        rows.append([*row, item.problem] if problems else row)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
-    shoots = len({one.orphan.spec.shoot for one in found})
+    shoots = len({item.orphan.spec.shoot for item in found})
     total = f"{len(found)} orphans of {shoots} shoots: {counts}"
     return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
 
 
-def _facts(finding: Finding, *, with_problem: bool) -> Raw:
+def _facts(finding: Verification, *, with_problem: bool) -> Raw:
     """Return all recorded facts; every key is always present."""
     orphan = finding.orphan
     facts = {"name": orphan.metadata.name, **plain(orphan.spec), **plain(orphan.status)}

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from generic.controller import logs
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand
 from generic.manager.options import Options
+from generic.serving import logs
 from generic.tools.cli.load import load_manager, types_option, with_flags
 
 

@@ -26,31 +26,40 @@ from generic.kube.printable import echo
 from generic.library.lookup import find
 from generic.library.manifests import manifest, manifest_of
 from generic.manager.flags import FLAGS
+from generic.manager.orphans.ledger import read_orphans
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import SHOOT_LABEL
-from generic.reconciler.orphans.ledger import read_orphans
-from generic.testing.drill.shoots import minimal_spec
-from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
+from generic.testing.garden import (
+    SHOOT,
+    Garden,
+    GardenletFlows,
+    SeedShoot,
+    ShootState,
+    resource_of_manifest,
+)
 from generic.testing.garden.gardenlet import create_missing, namespace_labels
 from generic.testing.garden.order import ON_REQUEST, distinct
 from generic.testing.garden.state import bare
-from generic.tools.cli.development import Target, select
+from generic.testing.minimal import minimal_spec
+from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.env import validated
+from generic.tools.cli.shoot_documents import of_cluster
 from generic.tools.config_manifests import documents
 
 _CREDENTIALS = "cloudprovider"
-_MARK, _USER = "app.kubernetes.io/managed-by", "actuator-shoot"
+_MARK = "app.kubernetes.io/managed-by"
+_USER = "actuator-shoot"
 _OURS = f"{_MARK}={_USER}"
 
 
-def shoot_named(name: str) -> Shoot:
+def shoot_named(name: str) -> SeedShoot:
     """Return the shoot of this name, in the project `dev`."""
     id = f"shoot--dev--{name}"
     labels = {_MARK: _USER, SHOOT: id}
-    return Shoot(technical_id=id, name=name, project="dev", region="local", labels=labels)
+    return SeedShoot(technical_id=id, name=name, project="dev", region="local", labels=labels)
 
 
-def prepare(client: Client, shoot: Shoot) -> None:
+def prepare(client: Client, shoot: SeedShoot) -> None:
     """Create namespace, Cluster and Secret of the shoot where missing, unless it has migrated.
 
     Raises ApiError, and ConfigurationError if they belong to others.
@@ -61,14 +70,14 @@ def prepare(client: Client, shoot: Shoot) -> None:
         create_missing(client, shoot.namespace(), shoot.cluster(), secret)
 
 
-def _existing(client: Client, shoot: Shoot) -> Cluster | None:
+def _existing(client: Client, shoot: SeedShoot) -> Cluster | None:
     """Return the Cluster of the shoot, an empty one if only its namespace exists, or None."""
     both = (NAMESPACES, CLUSTERS)
-    namespace, cluster = (_own(client, shoot, one, shoot.technical_id) for one in both)
+    namespace, cluster = (_own(client, shoot, item, shoot.technical_id) for item in both)
     return decode(Cluster, cluster or {}) if namespace or cluster else None
 
 
-def _own(client: Client, shoot: Shoot, resource: Resource, name: str) -> Raw | None:
+def _own(client: Client, shoot: SeedShoot, resource: Resource, name: str) -> Raw | None:
     """Return an object of the shoot, or None. Raises ConfigurationError for one of others."""
     found = find(client, resource, name)
     if found and not shoot.labels.items() <= (found["metadata"].get("labels") or {}).items():
@@ -77,7 +86,7 @@ def _own(client: Client, shoot: Shoot, resource: Resource, name: str) -> Raw | N
     return found
 
 
-def _state(shoot: Shoot) -> Path:
+def _state(shoot: SeedShoot) -> Path:
     return Path(f"{shoot.name}.shootstate.json")
 
 
@@ -98,13 +107,15 @@ class _Play:
     """gardenlet's acts for a shoot, each a command; they return the result, for people."""
 
     client: Client
-    shoot: Shoot
+    shoot: SeedShoot
     cluster: Cluster | None
     """None if the shoot does not exist."""
     served: Sequence[Registration]
     kinds: Sequence[Kind]
-    flow: Flow
-    file: BinaryIO | None
+    flow: GardenletFlows
+    given: Sequence[Any]
+    file: str
+    """The manifests from a file, and its name."""
 
     def create(self) -> str:
         """Create a shoot, and wait until its objects are ready."""
@@ -133,10 +144,11 @@ class _Play:
 
     def migrate(self) -> str:
         """Migrate a shoot away from this seed, and write its state into a file."""
-        state, file = self.flow.begin_migration(), _state(self.shoot)
+        state = self.flow.begin_migration()
+        file = _state(self.shoot)
         if not file.exists():  # else an interrupted migration wrote it, with all objects
             secrets = self.client.list(SECRETS, self.shoot.technical_id)
-            kept = [bare(one) for one in secrets if _survives(one)]
+            kept = [bare(secret) for secret in secrets if _survives(secret)]
             state = attrs.evolve(state, resources=[*state.resources, *kept])
             new = file.with_suffix(".new")
             new.unlink(missing_ok=True)  # of an interrupted migration, or a link of others
@@ -168,33 +180,39 @@ class _Play:
         self.flow.force_delete()
         self.flow.delete_afterwards()
         found = read_orphans(self.client, label_selector=f"{SHOOT_LABEL}={self.shoot.technical_id}")
-        left = [f"  {one.metadata.name}: {one.spec.resource}" for one in found if one.is_open]
+        left = [f"  {obj.metadata.name}: {obj.spec.resource}" for obj in found if obj.is_open]
         return "\n".join([f"deleted; open orphans: {len(left)}", *left])
 
     def _applied(self) -> list[Raw]:
         """Return all manifests, with those applied that the flow would only create."""
         manifests = self._manifests()
         prepare(self.client, self.shoot)
+        self.shoot.document(self.client)
         labels = {"metadata": {"labels": namespace_labels(manifests)}}
         self.client.patch(NAMESPACES, self.shoot.technical_id, "", labels)
-        for one in manifests:
-            if (resource := resource_of_manifest(one)).group != CLUSTERS.group:
-                self.client.apply(resource, one, field_manager=_USER)
+        for item in manifests:
+            if (resource := resource_of_manifest(item)).group != CLUSTERS.group:
+                self.client.apply(resource, item, field_manager=_USER)
         return manifests
 
     def _manifests(self) -> list[Raw]:
-        given = filter(None, documents(self.file)) if self.file else self._minimal()
-        if found := [self._placed(one) for one in given]:
+        given = [*self.given]
+        names = {kind.name for kind in self.kinds}
+        if not any(isinstance(item, dict) and item.get("kind") in names for item in given):
+            given += self._minimal()
+        if found := [self._placed(item) for item in given]:
             return found
         raise ConfigurationError("the shoot has no objects; set --extension or --file")
 
     def _placed(self, given: Any) -> Raw:
         """Return a manifest with the namespace and the labels of the shoot."""
-        where, id = self.file.name if self.file else "", self.shoot.technical_id
-        obj, spec = decode_at(Object, given, where), given.get("spec", {})
+        where = self.file
+        id = self.shoot.technical_id
+        obj = decode_at(Object, given, where)
+        spec = given.get("spec", {})
         if not (obj.api_version and obj.kind and obj.metadata.name and isinstance(spec, dict)):
             raise ConfigurationError(f"{where}: set apiVersion, kind, metadata.name and spec")
-        kind = next((one for one in self.kinds if one.name == obj.kind), None)
+        kind = next((kind for kind in self.kinds if kind.name == obj.kind), None)
         meta = {**given["metadata"], "labels": {**obj.metadata.labels, **self.shoot.labels}}
         if kind is None or kind.namespaced:
             meta["namespace"] = id
@@ -208,12 +226,16 @@ class _Play:
     def _minimal(self) -> Iterator[Raw]:
         """Yield an object with only the required fields for each served kind and type."""
         usual: Raw = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
-        for one in self.served:
-            base = self.shoot.name if one.kind.namespaced else self.shoot.technical_id
-            for type in one.types or ("",):
+        for item in self.served:
+            base = self.shoot.name if item.kind.namespaced else self.shoot.technical_id
+            for type in item.types or ("",):
                 known = {**usual, "type": type} if type else usual
-                spec = minimal_spec(one.cls, known)
-                yield manifest_of(one.cls, f"{base}-{type}" if type else base, spec=spec)
+                spec = minimal_spec(item.cls, known)
+                yield manifest_of(item.cls, f"{base}-{type}" if type else base, spec=spec)
+
+
+_WITHOUT_MANIFESTS = (_Play.migrate, _Play.force_delete)
+"""They work on what exists, also while the file with manifests cannot be read."""
 
 
 @click.group()
@@ -228,9 +250,9 @@ def shoot() -> None:
 
 def _list(**flags: Any) -> None:
     """List the shoots, with their namespaces and last operations."""
-    client = select(Target(**flags), required=True).connect()
-    for one in client.list(CLUSTERS, label_selector=_OURS):
-        found = decode(Cluster, one)
+    client = select(DevelopmentTarget(**flags), required=True).connect()
+    for obj in client.list(CLUSTERS, label_selector=_OURS):
+        found = decode(Cluster, obj)
         name = found.shoot["metadata"]["name"]
         echo(f"{name:<20} {found.metadata.name:<32} {_last_operation(found)}")
 
@@ -238,10 +260,18 @@ def _list(**flags: Any) -> None:
 def _perform(
     act: Callable[[_Play], str], name: str, file: BinaryIO | None, timeout: float, **flags: Any
 ) -> None:
-    target, new = select(Target(**flags), required=True), shoot_named(name)
-    client, served = target.connect(), target.manager().registrations
-    kinds = distinct([*(one.kind for one in served), *(cls.KIND for cls in KINDS)])
-    cluster, state = _existing(client, new), _state(new)
+    target = select(DevelopmentTarget(**flags), required=True)
+    if act in _WITHOUT_MANIFESTS:
+        file = None
+    given = [*filter(None, documents(file))] if file else []
+    where = file.name if file else ""
+    fields, manifests = of_cluster(given, where)
+    new = attrs.evolve(shoot_named(name), documents=fields)
+    client = target.connect()
+    served = target.manager().registrations
+    kinds = distinct([*(item.kind for item in served), *(cls.KIND for cls in KINDS)])
+    cluster = _existing(client, new)
+    state = _state(new)
     if cluster is None and act not in (_Play.create, _Play.restore):
         raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
     wrote = "Migrate" if act is _Play.migrate else ("Migrate", "Restore")  # migrate keeps the file
@@ -249,8 +279,8 @@ def _perform(
     if state.exists() and act is not _Play.restore and not moves:
         raise ConfigurationError(f"{state} exists; restore the shoot, or remove the file")
     progress = cache(partial(echo, err=True))  # each state once
-    flow = Flow(Garden(client), new, kinds, patience=timeout, progress=progress)
-    play = _Play(client, new, cluster, served, kinds, flow, file)
+    flow = GardenletFlows(Garden(client), new, kinds, patience=timeout, progress=progress)
+    play = _Play(client, new, cluster, served, kinds, flow, manifests, where)
     try:
         echo(f"shoot {name}: {act(play)}", lines=True)
     except Invalid as error:
@@ -273,7 +303,7 @@ _ACT: list[click.Parameter] = [
         ["--file", "-f"],
         type=click.File("rb"),
         default=lambda: "shoot.yaml" if Path("shoot.yaml").exists() else None,
-        help="Manifests of its objects. Default: shoot.yaml, else a minimal object of each type.",
+        help="Its manifests. Default: shoot.yaml. Minimal objects, if it has none of an extension.",
     ),
     click.Option(["--timeout"], type=click.FloatRange(0), default=300.0, help="Seconds of a wait."),
     *_TARGET,
@@ -281,5 +311,6 @@ _ACT: list[click.Parameter] = [
 shoot.add_command(click.Command("list", callback=_list, params=_TARGET, help=_list.__doc__))
 for _name, _act in vars(_Play).items():
     if isfunction(_act) and not _name.startswith("_"):
-        _name, _run = _name.replace("_", "-"), partial(_perform, _act)
+        _name = _name.replace("_", "-")
+        _run = partial(_perform, _act)
         shoot.add_command(click.Command(_name, callback=_run, params=_ACT, help=_act.__doc__))

@@ -8,12 +8,13 @@ from rich.text import Text
 from generic.tools.cli.explain_page import asides, forcing_rows, listed, orphan_table, page, pairs
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import Standing
-from generic.tools.explain.shoot import SeedPart, ShootExplanation, ShootState
+from generic.tools.explain.shoot import ReportedShoot, SeedPart, ShootExplanation
 
 
 def shoot_page(explanation: ShootExplanation) -> RenderableType:
     """Return the page for a Shoot."""
-    shoot, seed = explanation.shoot, explanation.seed
+    shoot = explanation.shoot
+    seed = explanation.seed
     head = f"Shoot {shoot.namespace}/{shoot.name}, uid {shoot.uid}"
     errors = [
         f"{error.description} [{', '.join(error.codes) or 'no code'}]"
@@ -33,8 +34,9 @@ def shoot_page(explanation: ShootExplanation) -> RenderableType:
     return Group(*(line for part in parts for line in (part, Text())))
 
 
-def _state(shoot: ShootState) -> Iterator[tuple[str, str]]:
-    last, deleting = shoot.status.last_operation, shoot.deleting
+def _state(shoot: ReportedShoot) -> Iterator[tuple[str, str]]:
+    last = shoot.status.last_operation
+    deleting = shoot.deleting
     yield "seed", shoot.seed or "none"
     yield "namespace in the seed", shoot.status.technical_id or "none"
     if last is not None:
@@ -44,15 +46,18 @@ def _state(shoot: ShootState) -> Iterator[tuple[str, str]]:
     since = f"for {age(deleting.seconds)}, since {deleting.timestamp}" if deleting else "no"
     yield "terminating", since
     yield "deletion confirmed", "yes" if shoot.confirmed else "no"
-    for one in shoot.status.conditions:
-        if one.status != "True":
-            yield f"condition {one.type}", f"{one.status}: {one.message or one.reason}"
-    for one in shoot.status.constraints:
-        text = "" if one.status == "True" else f": {one.message or one.reason}"
-        yield f"constraint {one.type}", f"{one.status}{text}"
+    for condition in shoot.status.conditions:
+        if condition.status != "True":
+            yield (
+                f"condition {condition.type}",
+                f"{condition.status}: {condition.message or condition.reason}",
+            )
+    for constraint in shoot.status.constraints:
+        text = "" if constraint.status == "True" else f": {constraint.message or constraint.reason}"
+        yield f"constraint {constraint.type}", f"{constraint.status}{text}"
 
 
-def _objects(shoot: ShootState, seed: SeedPart) -> Iterator[RenderableType]:
+def _objects(shoot: ReportedShoot, seed: SeedPart) -> Iterator[RenderableType]:
     """Yield a row for each object without blockers, and the page of each other one."""
     if seed.problem:
         missing = f"objects in the seed: {seed.problem}"
@@ -60,7 +65,7 @@ def _objects(shoot: ShootState, seed: SeedPart) -> Iterator[RenderableType]:
             missing += f"; --kubeconfig must be that of seed {shoot.seed}"
         yield listed("Missing", [missing], "")
     if seed.overview is not None:
-        fine = [one for one in seed.overview.objects if not one.blockers]
+        fine = [object_ for object_ in seed.overview.objects if not object_.blockers]
         yield _fine(fine) if fine else Text("No extension objects without blockers.")
     yield from map(page, seed.explanations)
     if seed.orphans:
@@ -70,10 +75,12 @@ def _objects(shoot: ShootState, seed: SeedPart) -> Iterator[RenderableType]:
 def _fine(objects: Sequence[Standing]) -> RenderableType:
     columns = ("kind", "name", "type", "state", "since")
     table = new_table(*columns, title="Extension objects without blockers")
-    for one in objects:
-        last = one.last_operation
-        idle = "no last operation" if one.deleting is None else "terminating"
+    for object_ in objects:
+        last = object_.last_operation
+        idle = "no last operation" if object_.deleting is None else "terminating"
         state = f"{last.type} {last.state}" if last else idle
         since = last.last_update_time if last else ""
-        table.add_row(one.subject.kind, one.subject.name, one.subject.type, state, since)
+        table.add_row(
+            object_.subject.kind, object_.subject.name, object_.subject.type, state, since
+        )
     return table

@@ -14,7 +14,7 @@ import click
 from actuator.errors import ActuatorError, ApiError
 from generic.kube.printable import echo
 from generic.kube.refusals import explained
-from generic.testing.envtest import EnvtestError
+from generic.library.programs.errors import EnvtestError
 
 _COULD_NOT = 3
 _REMEDIES = {
@@ -24,7 +24,7 @@ _REMEDIES = {
 }
 
 
-class Check(click.Command):
+class CheckCommand(click.Command):
     """A command that checks something: it raises `No` for its negative answer."""
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -10,7 +10,7 @@ import click
 from actuator.v1alpha1 import KINDS
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.tools.cli.development import Target, select
+from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import list_option, load_kind, print_list, with_flags
 from generic.tools.explain.facts import grant
 from generic.tools.explain.stuck import Stuck
@@ -32,9 +32,10 @@ def stuck(own: tuple[str, ...], output: str, **seed: Any) -> None:
     """
     kinds = [cls.KIND for cls in dict.fromkeys([*KINDS, *map(load_kind, own)])]
     now = SystemClock().now()
-    found, unread = find_stuck(select(Target(**seed)).connect(), kinds, now)
+    found, unread = find_stuck(select(DevelopmentTarget(**seed)).connect(), kinds, now)
     data = {"version": _VERSION, "objects": found, "unread": unread}
-    names, table = [str(one) for one in found], partial(_table, found, now, wide=output == "wide")
+    names = [str(item) for item in found]
+    table = partial(_table, found, now, wide=output == "wide")
     print_list(output, data, names, table, "nothing is under deletion")
     if output in ("table", "wide"):
         for line in (*unread, *grant(unread)):
@@ -45,11 +46,18 @@ def _table(found: Sequence[Stuck], now: datetime, *, wide: bool) -> str:
     from generic.tools.cli.screen import columns, since
 
     rows = [
-        (one.namespace, one.kind, one.name, since(one.since, now), one.turn, _blocked(one, wide))
-        for one in found
+        (
+            item.namespace,
+            item.kind,
+            item.name,
+            since(item.since, now),
+            item.turn,
+            _blocked(item, wide),
+        )
+        for item in found
     ]
     head = ("NAMESPACE", "KIND", "NAME", "AGE", "WHOSE TURN", "BLOCKED BY")
-    namespaces = len({one.namespace for one in found if one.namespace})
+    namespaces = len({item.namespace for item in found if item.namespace})
     total = f"{len(found)} objects under deletion in {namespaces} namespaces"
     return f"{columns(head, rows)}\n\n{total}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from generic.testing.drill.all import Held
+from generic.testing.drill.all import RoundResult
 from generic.testing.drill.evidence import DrillEvidence, Evidence, Life, by_error
 from generic.testing.drill.judge import Finding, covers, unwritten
 from generic.testing.drill.page import refusals, scale_text
@@ -84,10 +84,11 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     if hooks.rows:
         console.print(hooks)
     left = new_table("type", "remaining", "recorded", title="Remaining external resources")
-    types = Counter(resource.type for resource in evidence.outside_after)
-    records, real = [one.resource for one in evidence.records], evidence.outside_after
-    kept = [one.type for one in real if any(covers(record, one) for record in records)]
-    gone = [one.type for one in records if not any(covers(one, other) for other in real)]
+    types = Counter(resource.type for resource in evidence.resources_after)
+    records = [record.resource for record in evidence.records]
+    real = evidence.resources_after
+    kept = [item.type for item in real if any(covers(record, item) for record in records)]
+    gone = [record.type for record in records if not any(covers(record, other) for other in real)]
     recorded = Counter([*kept, *gone])
     for name in sorted(types | recorded):
         left.add_row(name, str(types[name]), str(recorded[name]))
@@ -119,14 +120,14 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
     DrillScreen().print(rules)
 
 
-def show_rounds(held: Sequence[Held], output: Path) -> None:
+def show_rounds(held: Sequence[RoundResult], output: Path) -> None:
     """Print a line for each round of `actuator drill --all`, and the folder of the reports."""
     table = new_table("scenario", "injected", "verdict", title="Results")
     table.add_column("seconds", justify="right")
-    for one in held:
-        answer = verdict(not one.told, "; ".join(one.told), one.verdict)
-        table.add_row(one.round.scenario, one.round.injected, answer, f"{one.seconds:.1f}")
+    for item in held:
+        answer = verdict(not item.told, "; ".join(item.told), item.verdict)
+        table.add_row(item.round.scenario, item.round.injected, answer, f"{item.seconds:.1f}")
     console = DrillScreen()
     console.print(table)
-    holding = sum(one.verdict == "holds" for one in held)
+    holding = sum(item.verdict == "holds" for item in held)
     console.print(f"{holding} of {len(held)} hold; reports are in {output}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import generic
-from generic.controller.metrics import version
+from generic.serving.metrics import version
 
 
 def product_version() -> str:

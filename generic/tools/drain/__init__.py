@@ -13,13 +13,13 @@ namespace and its CRD stay Terminating forever. So, in this order:
 Not here: the command (`generic.tools.cli.drain`), which the chart's pre-delete hook runs.
 """
 
-from generic.tools.drain.release import check_nobody_leads, check_own_leases, release
-from generic.tools.drain.survey import Held, Survey, survey, wait
+from generic.tools.drain.release import check_no_leader, check_own_leases, release
+from generic.tools.drain.survey import OwnedObject, Survey, survey, wait
 
 __all__ = [
-    "Held",
+    "OwnedObject",
     "Survey",
-    "check_nobody_leads",
+    "check_no_leader",
     "check_own_leases",
     "release",
     "survey",

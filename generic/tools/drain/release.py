@@ -9,7 +9,7 @@ Guarantees, for every object:
 - A failure is reported for its object, and the others continue. The release can be repeated:
   completed steps count as success.
 
-Assumption: the extension does not run (`check_nobody_leads`). While it runs, it adds finalizers
+Assumption: the extension does not run (`check_no_leader`). While it runs, it adds finalizers
 again. Nothing is deleted and no actuator operation is called: `external_resources` does no I/O.
 """
 
@@ -24,22 +24,22 @@ from actuator.cluster import ClusterState, Verdict
 from actuator.errors import ActuatorError, ApiError, Forbidden, NotFound, Unavailable
 from actuator.interface import SECRETS, Client, Clock, ExternalResource
 from actuator.meta import Raw
-from generic.kube.finalizers import strip
+from generic.kube.finalizers import remove_finalizers
 from generic.kube.headers import Request, as_dict
 from generic.kube.refusals import explained
 from generic.manager.leaderelection import LEASES, SERVES, Timing
 from generic.manager.registry import Registration, served
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
-from generic.tools.drain.survey import Held, Survey, may
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record_all, remaining
+from generic.tools.drain.survey import OwnedObject, Survey, may
 
 _PAUSE = 0.5
 _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 _AGAIN = "the finalizer was added again: stop the extension"
 
 
-class State(StrEnum):
+class ReleaseState(StrEnum):
     """The state of an object."""
 
     DELETING = "Deleting"
@@ -58,7 +58,7 @@ class Row:
     kind: str
     name: str
     uid: str
-    state: State
+    state: ReleaseState
     created_at: str
     deleted_at: str | None
     last_error: str
@@ -70,13 +70,13 @@ class Row:
     @property
     def is_held(self) -> bool:
         """Whether it still has our finalizer."""
-        return self.state is not State.RELEASED
+        return self.state is not ReleaseState.RELEASED
 
     def __str__(self) -> str:
         return f"{self.kind} {Request(self.namespace, self.name)}"
 
 
-def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
+def check_no_leader(client: Client, namespace: str, name: str) -> None:
     """Return at once if the Lease was released, else after its duration without a renewal.
 
     As in leader election (`generic.manager.leaderelection`), a renewal is a change of the record
@@ -102,7 +102,7 @@ def check_own_leases(client: Client, registrations: Sequence[Registration]) -> b
     """Check each Lease of a manager that serves one of these kinds and types, in all namespaces.
 
     Returns False if the account may not list Leases, as with the roles of an extension alone.
-    Raises ActuatorError as `check_nobody_leads`; ApiError.
+    Raises ActuatorError as `check_no_leader`; ApiError.
     """
     ours = set(served(registrations).split())
     try:
@@ -112,7 +112,7 @@ def check_own_leases(client: Client, registrations: Sequence[Registration]) -> b
     for meta in (lease["metadata"] for lease in leases):
         serves = str((meta.get("annotations") or {}).get(SERVES, "")).split()
         if ours & set(serves):
-            check_nobody_leads(client, meta["namespace"], meta["name"])
+            check_no_leader(client, meta["namespace"], meta["name"])
     return True
 
 
@@ -130,10 +130,10 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
 
 def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
     """Release the objects of `survey`, one by one. Raises Unavailable: retry later."""
-    needing = {one.header.uid: one for one in (*found.held, *found.of_others)}
+    needing = {item.header.uid: item for item in (*found.held, *found.of_others)}
     for held in found.held:
         try:
-            done = _row(held, _release(client, held, needing, clock), State.RELEASED)
+            done = _row(held, _release(client, held, needing, clock), ReleaseState.RELEASED)
             del needing[held.header.uid]
         except Unavailable:
             raise
@@ -142,7 +142,9 @@ def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
         yield done
 
 
-def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock) -> str:
+def _release(
+    client: Client, held: OwnedObject, needing: dict[str, OwnedObject], clock: Clock
+) -> str:
     """Record, remove the guard, remove the finalizer; return a note about the result.
 
     Raises ActuatorError or ApiError.
@@ -153,16 +155,17 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
         _unguard(client, held)
     rest: list[str] = []
     with may("patch", held.resource), suppress(NotFound):
-        rest = strip(client, held.resource, held.raw, [held.finalizer])
+        rest = remove_finalizers(client, held.resource, held.raw, [held.finalizer])
     if rest and held.is_deleting:
         notes.append(f"waits for {', '.join(rest)}")
     return "; ".join(notes)
 
 
-def _record(client: Client, held: Held, clock: Clock) -> int:
+def _record(client: Client, held: OwnedObject, clock: Clock) -> int:
     """Record the Orphans of an object; return their number."""
-    kind, request = held.registration.kind, held.request
-    let_go = OrphanedFrom(
+    kind = held.registration.kind
+    request = held.request
+    former = OrphanedFrom(
         api_version=kind.api_version,
         kind=kind.name,
         namespace=request.namespace,
@@ -172,22 +175,22 @@ def _record(client: Client, held: Held, clock: Clock) -> int:
     )
     state = "the object was terminating" if held.is_deleting else "the object was not deleted"
     message = f"disowned by `actuator drain --release`; {state}"
-    left = _left_outside(held)
-    for resource in left:
-        with may("create", ORPHANS):
-            record(client, let_go, resource, OrphanReason.DRAINED, message, clock.now())
+    left = _remaining_resources(held)
+    with may("create", ORPHANS):
+        record_all(client, former, left, OrphanReason.DRAINED, message, clock.now())
     return len(left)
 
 
-def _left_outside(held: Held) -> list[ExternalResource]:
+def _remaining_resources(held: OwnedObject) -> list[ExternalResource]:
     """Return possibly remaining external resources; unknown if the actuator cannot name them."""
-    one, nowhere = held.registration, Verdict(ClusterState.NOT_NEEDED)
+    one = held.registration
+    nowhere = Verdict(ClusterState.NOT_NEEDED)
     if choose_operation(one.kind, held.header, nowhere) in _MIGRATED:
         return []
     return remaining(one.actuator, one.cls, held.raw)
 
 
-def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:
+def _guards_alone(held: OwnedObject, needing: dict[str, OwnedObject]) -> bool:
     """Return whether this object is the only one that needs its guarded Secret."""
     if not isinstance(held.registration.actuator, GuardsSecret) or held.header.secret is None:
         return False
@@ -198,23 +201,23 @@ def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:
     )
 
 
-def _unguard(client: Client, held: Held) -> None:
+def _unguard(client: Client, held: OwnedObject) -> None:
     assert held.header.secret is not None
     namespace, name = held.header.secret
     with suppress(NotFound):
         with may("get", SECRETS):
             secret = client.get(SECRETS, name, namespace)
         with may("patch", SECRETS):
-            strip(client, SECRETS, secret, [held.finalizer])
+            remove_finalizers(client, SECRETS, secret, [held.finalizer])
 
 
-def rows_of_held(held: Sequence[Held]) -> list[Row]:
+def rows_of_held(held: Sequence[OwnedObject]) -> list[Row]:
     """Return the rows of objects with our finalizer, those under deletion first."""
-    rows = [_row(one, "") for one in held]
-    return sorted(rows, key=lambda row: (row.state is State.ALIVE, row.namespace))
+    rows = [_row(item, "") for item in held]
+    return sorted(rows, key=lambda row: (row.state is ReleaseState.ALIVE, row.namespace))
 
 
-def rows_of_released(done: Sequence[Row], held: Sequence[Held]) -> list[Row]:
+def rows_of_released(done: Sequence[Row], held: Sequence[OwnedObject]) -> list[Row]:
     """Return the rows of released objects, and of those still held with the reason."""
     problems = {row.uid: row.note for row in done if row.is_held}
     still = [attrs.evolve(row, note=problems.get(row.uid) or _AGAIN) for row in rows_of_held(held)]
@@ -222,15 +225,16 @@ def rows_of_released(done: Sequence[Row], held: Sequence[Held]) -> list[Row]:
     return [*still, *(row for row in done if not row.is_held and row.uid not in back)]
 
 
-def _row(held: Held, note: str, state: State | None = None) -> Row:
-    meta, status = as_dict(held.raw.get("metadata")), as_dict(held.raw.get("status"))
+def _row(held: OwnedObject, note: str, state: ReleaseState | None = None) -> Row:
+    meta = as_dict(held.raw.get("metadata"))
+    status = as_dict(held.raw.get("status"))
     error = as_dict(status.get("lastError")).get("description") or ""
     return Row(
         namespace=held.request.namespace,
         kind=held.registration.kind.name,
         name=held.request.name,
         uid=held.header.uid,
-        state=state or (State.DELETING if held.is_deleting else State.ALIVE),
+        state=state or (ReleaseState.DELETING if held.is_deleting else ReleaseState.ALIVE),
         created_at=str(meta.get("creationTimestamp") or ""),
         deleted_at=held.header.deletion_timestamp,
         last_error=" ".join(str(error).split()),

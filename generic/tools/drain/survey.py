@@ -25,7 +25,7 @@ _PASSING = (Gone, TooManyRequests, Unavailable)
 
 
 @attrs.frozen(kw_only=True)
-class Held:
+class OwnedObject:
     """An object that carries our finalizer; `raw` is the object as read."""
 
     registration: Registration
@@ -60,15 +60,15 @@ class Held:
 class Survey:
     """The objects found."""
 
-    held: Sequence[Held] = ()
+    held: Sequence[OwnedObject] = ()
     """Objects whose finalizer our extension must remove."""
-    of_others: Sequence[Held] = ()
+    of_others: Sequence[OwnedObject] = ()
     """Objects of the same kinds, with the same finalizer, that other controllers serve."""
     not_installed: Sequence[str] = ()
     """Resources that are not installed, so they have no objects."""
 
     @property
-    def deleting(self) -> list[Held]:
+    def deleting(self) -> list[OwnedObject]:
         """The objects under deletion."""
         return [held for held in self.held if held.is_deleting]
 
@@ -80,15 +80,19 @@ def survey(
 
     `extension_classes` as in Options. Raises ApiError; ActuatorError if a list is forbidden.
     """
-    held: dict[str, Held] = {}
-    others: dict[str, Held] = {}
+    held: dict[str, OwnedObject] = {}
+    others: dict[str, OwnedObject] = {}
     missing = []
-    for resource in dict.fromkeys(resource_of(one.kind) for one in registrations):
+    for resource in dict.fromkeys(resource_of(registration.kind) for registration in registrations):
         objects = _list(client, resource)
         if objects is None:
             missing.append(str(resource))
             continue
-        serving = [one for one in registrations if resource_of(one.kind) == resource]
+        serving = [
+            registration
+            for registration in registrations
+            if resource_of(registration.kind) == resource
+        ]
         for found in _with_finalizer(objects, serving):
             selects = found.registration.selection(extension_classes)
             ours = selects(first_sight(found.request, found.header))
@@ -137,9 +141,11 @@ def _list(client: Client, resource: Resource) -> list[Raw] | None:
         return None
 
 
-def _with_finalizer(objects: Sequence[Raw], serving: Sequence[Registration]) -> Iterator[Held]:
+def _with_finalizer(
+    objects: Sequence[Raw], serving: Sequence[Registration]
+) -> Iterator[OwnedObject]:
     for raw in objects:
         seen = header(raw)
         for registration in serving:
             if registration.kind.finalizer in seen.finalizers:
-                yield Held(registration=registration, raw=raw, header=seen)
+                yield OwnedObject(registration=registration, raw=raw, header=seen)

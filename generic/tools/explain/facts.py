@@ -47,7 +47,7 @@ class Deleting:
 
 
 @attrs.frozen(kw_only=True)
-class Held:
+class FinalizerHolder:
     """A finalizer, and the controller that removes it."""
 
     finalizer: str
@@ -92,7 +92,7 @@ class Standing:
     deleting: Deleting | None
     last_operation: LastOperation | None
     last_error: LastError | None
-    finalizers: tuple[Held, ...]
+    finalizers: tuple[FinalizerHolder, ...]
     secret: Reference | None
     conditions: tuple[Condition, ...]
     forcing: Forcing
@@ -117,18 +117,18 @@ class SeedObject:
 
 
 @attrs.frozen(kw_only=True)
-class Removal:
+class ForcedRemoval:
     """The effect of a force deletion, according to the actuator's declarations."""
 
     actuator: str
     own_way: bool
     """Whether it overrides force_delete, which may do less or more than it declares."""
     seed_objects: tuple[SeedObject, ...]
-    left_outside: tuple[ExternalResource, ...]
+    remaining_resources: tuple[ExternalResource, ...]
 
 
 @attrs.frozen(kw_only=True)
-class Webhook:
+class CalledWebhook:
     """An admission webhook that the API server calls for our patches of this object."""
 
     configuration: str
@@ -189,7 +189,7 @@ FORBIDDEN = "forbidden (403)"
 
 def grant(unread: Sequence[Unread]) -> Iterator[str]:
     """Yield the command that creates a role for the forbidden reads, if there are any."""
-    resources = dict.fromkeys(one.resource for one in unread if one.reason == FORBIDDEN)
+    resources = dict.fromkeys(item.resource for item in unread if item.reason == FORBIDDEN)
     if resources:
         yield (
             "create a role for the forbidden reads, and bind it to your user: kubectl create "
@@ -202,9 +202,9 @@ class Explanation:
     """The explanation of one object."""
 
     standing: Standing
-    removal: Removal | None
+    removal: ForcedRemoval | None
     """None without an extension, or if it does not serve this object."""
-    webhooks: tuple[Webhook, ...]
+    webhooks: tuple[CalledWebhook, ...]
     orphans: tuple[Orphaned, ...]
     warnings: tuple[WarningEvent, ...]
     """The latest ones, newest first."""

@@ -15,9 +15,9 @@ from generic.tools.explain.gather import explain, open_orphans, overview
 from generic.tools.explain.reader import Reader
 from generic.tools.explain.shoot import (
     SHOOT,
+    ReportedShoot,
     SeedPart,
     ShootExplanation,
-    ShootState,
     actions,
     next_step,
     state_of,
@@ -33,7 +33,7 @@ _REMEDIES = {
 
 
 @attrs.frozen
-class Landscape:
+class LandscapeClients:
     """The clients of a garden and of a seed."""
 
     garden: Client
@@ -43,7 +43,7 @@ class Landscape:
 
 
 def explain_shoot(
-    landscape: Landscape,
+    landscape: LandscapeClients,
     namespace: str,
     name: str,
     now: datetime,
@@ -68,7 +68,7 @@ def explain_shoot(
     return ShootExplanation(shoot=shoot, seed=seed, next=next_step(shoot), actions=steps)
 
 
-def _read_shoot(garden: Client, namespace: str, name: str, now: datetime) -> ShootState:
+def _read_shoot(garden: Client, namespace: str, name: str, now: datetime) -> ReportedShoot:
     """Return the state of a Shoot. Raises ActuatorError with the remedy."""
     try:
         return state_of(garden.get(resource_of(SHOOT), name, namespace), now)
@@ -86,13 +86,15 @@ def _read_shoot(garden: Client, namespace: str, name: str, now: datetime) -> Sho
 
 def _read_seed(
     client: Client,
-    shoot: ShootState,
+    shoot: ReportedShoot,
     now: datetime,
     kinds: Sequence[Kind],
     registrations: Sequence[Registration] | None,
 ) -> SeedPart:
     """Return the objects in the seed. Raises ApiError if it does not answer."""
-    home, reader, notes = shoot.status.technical_id, Reader(client), list[str]()
+    home = shoot.status.technical_id
+    reader = Reader(client)
+    notes = list[str]()
     orphans = tuple(open_orphans(reader, home, notes))
     if other := _other_shoot(reader, shoot):
         notes.append(other)
@@ -101,13 +103,15 @@ def _read_seed(
         found = overview(client, kinds, home, now, registrations or ())
     except ActuatorError as error:
         return SeedPart(problem=str(error), orphans=orphans, notes=tuple(notes))
-    blocked = [one.subject for one in found.objects if one.blockers]
+    blocked = [object_.subject for object_ in found.objects if object_.blockers]
     named = {(kind.api_version, kind.name): kind for kind in kinds}
     explanations = []
-    for one in blocked[:EXPLAINED]:
-        kind = named[one.api_version, one.kind]
+    for item in blocked[:EXPLAINED]:
+        kind = named[item.api_version, item.kind]
         try:
-            explanations.append(explain(client, kind, one.namespace, one.name, now, registrations))
+            explanations.append(
+                explain(client, kind, item.namespace, item.name, now, registrations)
+            )
         except ActuatorError as error:  # the object was deleted meanwhile
             notes.append(str(error))
     if len(blocked) > EXPLAINED:
@@ -117,7 +121,7 @@ def _read_seed(
     )
 
 
-def _other_shoot(reader: Reader, shoot: ShootState) -> str | None:
+def _other_shoot(reader: Reader, shoot: ReportedShoot) -> str | None:
     """Return why the objects in the seed are not those of this Shoot, or None."""
     home = shoot.status.technical_id
     try:

@@ -11,28 +11,26 @@ from actuator.interface import Actuator, Client, SeedObjects, innermost, resourc
 from actuator.meta import Kind, Raw
 from actuator.suggestions import did_you_mean
 from actuator.v1alpha1 import BackupEntry
-from generic.controller.predicates import first_sight
 from generic.kube.events import EVENTS
-from generic.kube.headers import Header, Request, as_dict, header, request_of
+from generic.kube.headers import as_dict, header, request_of
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS, Orphan, remaining
 from generic.reconciler.orphans.kind import SHOOT_LABEL
 from generic.reconciler.reporter import STATUS_NOT_WRITTEN
 from generic.tools.explain.facts import (
     Explanation,
+    ForcedRemoval,
     Orphaned,
     Overview,
-    Removal,
     SeedObject,
     Standing,
     Subject,
     WarningEvent,
     grant,
 )
-from generic.tools.explain.owners import as_found
 from generic.tools.explain.reader import Reader, Surroundings
-from generic.tools.explain.standing import deleting_since, stand
-from generic.tools.explain.webhooks import Target, errors_of, webhooks
+from generic.tools.explain.standing import Parsed, deleting_since, parse, stand
+from generic.tools.explain.webhooks import SelectedObject, errors_of, webhooks
 
 _INSTALL = "select a seed with --kubeconfig and --context, or install the kinds: `actuator crds`"
 
@@ -51,28 +49,25 @@ def explain(
     server does not answer.
     """
     reader = Reader(client)
-    obj = _find(reader, kind, namespace, name)
+    parsed = parse(kind, _find(reader, kind, namespace, name), registrations or ())
     around = Surroundings(client, reader, namespace)
-    head = header(obj)
-    by = _serving(registrations or (), kind, request_of(obj), head)
-    served = as_served(kind, obj, by)
-    standing = stand(served, obj, around, now)
+    standing = stand(parsed, around, now)
     told = warnings(reader, standing.subject)
     refused = tuple(
-        f"the API server does not store the status as the extension sends it: {one.message}"
-        for one in told
-        if one.reason == STATUS_NOT_WRITTEN
+        f"the API server does not store the status as the extension sends it: {item.message}"
+        for item in told
+        if item.reason == STATUS_NOT_WRITTEN
     )
     standing = attrs.evolve(standing, blockers=(*refused[:1], *standing.blockers))
     notes: list[str] = []
-    if registrations is not None and by is None:
-        notes += _not_served(registrations, kind, obj)
+    if registrations is not None and parsed.by is None:
+        notes += _not_served(registrations, parsed)
     if standing.untouched:
-        notes += _other_types(reader, kind, head.type)
-    removal = None if by is None else _removal(reader, by, obj, namespace)
+        notes += _other_types(reader, kind, parsed.header.type)
+    removal = None if parsed.by is None else _removal(reader, parsed.by, parsed.raw, namespace)
     home = around.namespace
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
-    target = Target(served, head.labels, labels, errors_of(standing, told))
+    target = SelectedObject(parsed.kind, parsed.header.labels, labels, errors_of(standing, told))
     return Explanation(
         standing=standing,
         removal=removal,
@@ -97,7 +92,8 @@ def overview(
     API server does not answer.
     """
     reader = Reader(client)
-    around, nowhere = Surroundings(client, reader, namespace), Surroundings(client, reader, "")
+    around = Surroundings(client, reader, namespace)
+    nowhere = Surroundings(client, reader, "")
     standings: list[Standing] = []
     found = around.namespace or {}
     listed = [(kind, _objects(reader, kind, namespace)) for kind in kinds]
@@ -106,9 +102,8 @@ def overview(
     _check_served(reader, [kind for kind, objects in listed if objects is not None])
     for kind, objects in listed:
         for obj in objects or ():
-            by = _serving(registrations, kind, request_of(obj), header(obj))
             place = around if kind.namespaced else nowhere
-            standings.append(stand(as_served(kind, obj, by), obj, place, now))
+            standings.append(stand(parse(kind, obj, registrations), place, now))
     meta = as_dict(found.get("metadata"))
     return Overview(
         namespace=namespace,
@@ -136,7 +131,7 @@ def _check_served(reader: Reader, kinds: Sequence[Kind]) -> None:
     """Raise ActuatorError if the cluster serves no kind, or none may be listed."""
     if not kinds:
         raise ActuatorError(f"this cluster serves no extension kind; {_INSTALL}")
-    refused = {one.resource for one in reader.unread if one.verb == "list"}
+    refused = {item.resource for item in reader.unread if item.verb == "list"}
     if refused.issuperset(str(resource_of(kind)) for kind in kinds):
         raise _unreadable(reader)
 
@@ -146,33 +141,20 @@ def _unreadable(reader: Reader) -> ActuatorError:
     return ActuatorError("; ".join([str(reader.unread[0]), *grant(reader.unread)]))
 
 
-def as_served(kind: Kind, obj: Raw, by: Registration | None = None) -> Kind:
-    """Return the kind with the finalizer that its extension uses for this object."""
-    return as_found(kind, header(obj).finalizers) if by is None else by.kind
-
-
-def _serving(
-    registrations: Sequence[Registration], kind: Kind, request: Request, header: Header
-) -> Registration | None:
-    """Return the registration that serves this object of `kind`, or None."""
-    for one in registrations:
-        same = (one.kind.group, one.kind.name) == (kind.group, kind.name)
-        if same and one.selection(None)(first_sight(request, header)):
-            return one
-    return None
-
-
-def _not_served(registrations: Sequence[Registration], kind: Kind, obj: Raw) -> Iterator[str]:
+def _not_served(registrations: Sequence[Registration], parsed: Parsed) -> Iterator[str]:
     """Yield why the extension never acts on an object that it does not serve."""
-    head, request = header(obj), request_of(obj)
-    known = {type for one in registrations for type in one.types}
+    kind = parsed.kind
+    head = parsed.header
+    request = parsed.request
+    known = {type for registration in registrations for type in registration.types}
     where = f" in namespace {request.namespace}" if head.type in known and kind.namespaced else ""
     hint = "" if where else did_you_mean(head.type, known)
     yield f"the extension serves no {kind.name} of type {head.type!r}{where}{hint}"
-    for one in registrations:
-        if one.kind.name == kind.name and one.kind.finalizer in head.finalizers:
+    for registration in registrations:
+        if registration.kind.name == kind.name and registration.kind.finalizer in head.finalizers:
             yield (
-                f"the finalizer {one.kind.finalizer} stays unless another extension removes it; "
+                f"the finalizer {registration.kind.finalizer} stays "
+                "unless another extension removes it; "
                 "correct spec.type, or the types and namespaces of the extension"
             )
             return
@@ -181,31 +163,33 @@ def _not_served(registrations: Sequence[Registration], kind: Kind, obj: Raw) -> 
 def _other_types(reader: Reader, kind: Kind, type: str) -> Iterator[str]:
     """Yield a note about the types of `kind` whose objects in this seed are reconciled."""
     headers = map(header, reader.list(resource_of(kind)))
-    known = sorted({one.type for one in headers if one.succeeded} - {type, ""})
+    known = sorted({item.type for item in headers if item.succeeded} - {type, ""})
     if known:
         hint = did_you_mean(type, known)
         yield f"{kind.name} objects of these types are reconciled here: {', '.join(known)}{hint}"
 
 
-def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> Removal:
+def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> ForcedRemoval:
     """Return the declared effect of a force deletion; nothing is changed.
 
     The only actuator method called is `external_resources`, which does no I/O by contract.
     """
     actuator = innermost(registration.actuator)
     found = [
-        one for group in actuator.seed_objects for one in _seed_objects(reader, group, namespace)
+        seed_object
+        for group in actuator.seed_objects
+        for seed_object in _seed_objects(reader, group, namespace)
     ]
-    return Removal(
+    return ForcedRemoval(
         actuator=type(actuator).__name__,
         own_way=type(actuator).force_delete is not Actuator.force_delete,
         seed_objects=tuple(found),
-        left_outside=tuple(remaining(registration.actuator, registration.cls, obj)),
+        remaining_resources=tuple(remaining(registration.actuator, registration.cls, obj)),
     )
 
 
 def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[SeedObject]:
-    where = namespace if group.namespaced else ""
+    where = namespace if group.resource.namespaced else ""
     try:
         found = reader.list(group.resource, where, label_selector=group.label_selector)
     except NotFound:  # the type is not installed
@@ -265,7 +249,7 @@ def _orphans(reader: Reader, subject: Subject, notes: list[str]) -> Iterator[Orp
 
 def open_orphans(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orphaned]:
     """Yield the open Orphans of a shoot's namespace; note if their CRD is not installed."""
-    return (_orphaned(one) for one in _recorded(reader, namespace, notes) if one.is_open)
+    return (_orphaned(orphan) for orphan in _recorded(reader, namespace, notes) if orphan.is_open)
 
 
 def _recorded(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orphan]:
@@ -301,7 +285,7 @@ def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
     places = dict.fromkeys((subject.namespace or "default", "default"))
     events = (event for place in places for event in reader.list(EVENTS, place))
     found = [_warning(event) for event in events if _is_about(event, subject)]
-    return tuple(sorted(found, key=lambda one: one.last_seen, reverse=True)[:WARNINGS])
+    return tuple(sorted(found, key=lambda item: item.last_seen, reverse=True)[:WARNINGS])
 
 
 def _is_about(event: Raw, subject: Subject) -> bool:

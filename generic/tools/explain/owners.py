@@ -11,7 +11,7 @@ import attrs
 
 from actuator.meta import GROUP, Kind
 from actuator.v1alpha1 import KINDS, Extension
-from generic.tools.explain.facts import Held
+from generic.tools.explain.facts import FinalizerHolder
 
 _OWNERS: Mapping[str, str] = {
     "batch.kubernetes.io/job-tracking": "the Job controller of Kubernetes",
@@ -40,12 +40,14 @@ _FAMILIES: Mapping[str, str] = {
 _EXTENSIONS = {cls.KIND.finalizer: f"the extension for {cls.KIND.name}" for cls in KINDS}
 
 
-def held(finalizers: Sequence[str], kind: Kind) -> tuple[Held, ...]:
+def held(finalizers: Sequence[str], kind: Kind) -> tuple[FinalizerHolder, ...]:
     """Return the finalizers of an object of `kind`, each with its owner."""
     return tuple(
-        Held(finalizer=name, owner=f"ours: the extension that serves this {kind.name}", ours=True)
+        FinalizerHolder(
+            finalizer=name, owner=f"ours: the extension that serves this {kind.name}", ours=True
+        )
         if name == kind.finalizer
-        else Held(finalizer=name, owner=owner(name), ours=False)
+        else FinalizerHolder(finalizer=name, owner=owner(name), ours=False)
         for name in finalizers
     )
 

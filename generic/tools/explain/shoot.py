@@ -71,7 +71,7 @@ class ShootStatus:
 
 
 @attrs.frozen(kw_only=True)
-class ShootState:
+class ReportedShoot:
     """The state of a Shoot, as the garden reports it."""
 
     namespace: str
@@ -104,7 +104,7 @@ class SeedPart:
 class ShootExplanation:
     """The explanation of a Shoot across garden and seed."""
 
-    shoot: ShootState
+    shoot: ReportedShoot
     seed: SeedPart
     next: str
     """The next step of Gardener."""
@@ -112,13 +112,15 @@ class ShootExplanation:
     """The necessary actions, each with the person who must act."""
 
 
-def state_of(shoot: Raw, now: datetime) -> ShootState:
+def state_of(shoot: Raw, now: datetime) -> ReportedShoot:
     """Return the state of a Shoot as the garden returned it. Raises DecodeError."""
-    head, request = header(shoot), request_of(shoot)
+    head = header(shoot)
+    request = request_of(shoot)
     found = forcing(SHOOT, head, None, Cluster(), None)
     refusal = None if found.counts else not_forcible_because(shoot)  # once set, it stays
-    running, assigned = value_at(shoot, "status", "seedName"), value_at(shoot, "spec", "seedName")
-    return ShootState(
+    running = value_at(shoot, "status", "seedName")
+    assigned = value_at(shoot, "spec", "seedName")
+    return ReportedShoot(
         namespace=request.namespace,
         name=request.name,
         uid=head.uid,
@@ -136,7 +138,7 @@ def state_of(shoot: Raw, now: datetime) -> ShootState:
     )
 
 
-def next_step(shoot: ShootState) -> str:
+def next_step(shoot: ReportedShoot) -> str:
     """Return what Gardener does next with the Shoot."""
     last = shoot.status.last_operation
     if not shoot.seed:
@@ -149,9 +151,10 @@ def next_step(shoot: ShootState) -> str:
     return _NEXT.get(last.state, "gardenlet continues the operation")
 
 
-def actions(shoot: ShootState, seed: SeedPart) -> Iterator[str]:
+def actions(shoot: ReportedShoot, seed: SeedPart) -> Iterator[str]:
     """Yield the necessary actions, each with the person who must act."""
-    last, errors = shoot.status.last_operation, shoot.status.last_errors
+    last = shoot.status.last_operation
+    errors = shoot.status.last_errors
     failed = last is not None and last.state == _FAILED
     forced = shoot.deleting is not None and shoot.forcing.counts
     codes = {code for error in errors for code in error.codes}

@@ -5,7 +5,7 @@ Gardener's own rule about force deletions: gardener `pkg/apis/core/validation`
 (ValidateForceDeletion); Gardener documentation, "Force Deletion".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import attrs
@@ -28,6 +28,7 @@ from actuator.meta import (
 from actuator.suggestions import did_you_mean
 from generic.controller.predicates import OPERATION, REQUESTS, default_predicate, first_sight
 from generic.kube.headers import DELETION_BLOCKED, Header, Request, as_dict, header, request_of
+from generic.manager.registry import Registration
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -38,7 +39,7 @@ from generic.reconciler.operation import (
 )
 from generic.reconciler.status import READY
 from generic.tools.explain.facts import Decision, Deleting, Forcing, Standing, Subject
-from generic.tools.explain.owners import held
+from generic.tools.explain.owners import as_found, held
 from generic.tools.explain.reader import Surroundings
 
 _QUIET_SECONDS = 30.0
@@ -51,13 +52,42 @@ class _Reported(Object):
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
 
 
-def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing:
-    """Return the state of an object as the API server returned it."""
-    head, verdict = header(obj), around.verdict(kind)
-    status, unreadable = _status(obj)
+@attrs.frozen(kw_only=True)
+class Parsed:
+    """An object as the API server returned it, parsed once for all parts of its explanation."""
+
+    kind: Kind
+    """With the finalizer that its extension uses for this object."""
+    by: Registration | None
+    """The registration that serves it, if known."""
+    raw: Raw = attrs.field(repr=False)
+    request: Request
+    header: Header
+
+
+def parse(kind: Kind, obj: Raw, registrations: Sequence[Registration] = ()) -> Parsed:
+    """Parse an object of `kind`; `registrations` are those of extensions that may serve it."""
+    head = header(obj)
+    request = request_of(obj)
+    by = None
+    for registration in registrations:
+        same = (registration.kind.group, registration.kind.name) == (kind.group, kind.name)
+        if same and registration.selection(None)(first_sight(request, head)):
+            by = registration
+            break
+    used = as_found(kind, head.finalizers) if by is None else by.kind
+    return Parsed(kind=used, by=by, raw=obj, request=request, header=head)
+
+
+def stand(parsed: Parsed, around: Surroundings, now: datetime) -> Standing:
+    """Return the state of an object."""
+    kind = parsed.kind
+    head = parsed.header
+    verdict = around.verdict(parsed.kind)
+    status, unreadable = _status(parsed.raw)
     standing = Standing(
-        subject=_subject(kind, obj, head),
-        decision=_pending(decide(kind, request_of(obj), head, verdict), kind, head, status),
+        subject=_subject(parsed),
+        decision=_pending(decide(kind, parsed.request, head, verdict), kind, head, status),
         deleting=deleting_since(head.deletion_timestamp, now),
         last_operation=status.last_operation,
         last_error=status.last_error,
@@ -65,7 +95,7 @@ def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing
         secret=around.reference(head.secret),
         conditions=tuple(status.conditions),
         forcing=forcing(kind, head, verdict, around.cluster, status.last_error),
-        untouched=_is_untouched(obj, head, now),
+        untouched=_is_untouched(parsed, now),
     )
     wrong = *around.blockers, *unreadable, *ignored_request(kind, head)
     return attrs.evolve(standing, blockers=(*wrong, *blockers(kind, standing)))
@@ -98,10 +128,10 @@ def ignored_request(kind: Kind, header: Header) -> Iterator[str]:
         yield f"annotation {OPERATION} has no effect: unknown value {value!r}{hint}"
 
 
-def _is_untouched(obj: Raw, head: Header, now: datetime) -> bool:
+def _is_untouched(parsed: Parsed, now: datetime) -> bool:
     """Whether no extension has worked on the object, although there was time."""
-    age = deleting_since(as_dict(obj.get("metadata")).get("creationTimestamp"), now)
-    return head.is_untouched and age is not None and age.seconds > _QUIET_SECONDS
+    age = deleting_since(as_dict(parsed.raw.get("metadata")).get("creationTimestamp"), now)
+    return parsed.header.is_untouched and age is not None and age.seconds > _QUIET_SECONDS
 
 
 def _check_runs(subject: Subject) -> str:
@@ -109,26 +139,27 @@ def _check_runs(subject: Subject) -> str:
     return f"check that an extension runs{which}"
 
 
-def _subject(kind: Kind, obj: Raw, head: Header) -> Subject:
-    request = request_of(obj)
+def _subject(parsed: Parsed) -> Subject:
     return Subject(
-        api_version=kind.api_version,
-        kind=kind.name,
-        namespace=request.namespace,
-        name=request.name,
-        uid=head.uid,
-        type=head.type,
-        class_=head.class_,
+        api_version=parsed.kind.api_version,
+        kind=parsed.kind.name,
+        namespace=parsed.request.namespace,
+        name=parsed.request.name,
+        uid=parsed.header.uid,
+        type=parsed.header.type,
+        class_=parsed.header.class_,
     )
 
 
 def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
     """Yield each blocker once, in the order of fixing them; none for a settled object."""
-    last, ready = standing.last_operation, find_condition(standing.conditions, READY)
+    last = standing.last_operation
+    ready = find_condition(standing.conditions, READY)
     succeeded = last is not None and last.state == LastOperationState.SUCCEEDED
     is_ready = ready is not None and ready.status == "True"
     unsettled = standing.deleting is not None or not (succeeded or is_ready)
-    decision, secret = standing.decision, standing.secret
+    decision = standing.decision
+    secret = standing.secret
     if decision.blocked or (unsettled and decision.why in _STANDING_STILL):
         yield decision.why
     elif standing.untouched:
@@ -141,13 +172,16 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
 
 
 def _reported(standing: Standing) -> Iterator[str]:
-    last, error = standing.last_operation, standing.last_error
+    last = standing.last_operation
+    error = standing.last_error
     codes = f" [{', '.join(error.codes)}]" if error and error.codes else ""
     for condition in standing.conditions:
         if (condition.type, condition.status) in ((DELETION_BLOCKED, "True"), (READY, "False")):
             reason = f"{condition.type}: {condition.message or condition.reason}"
             if error is not None and is_cause(error, condition.message):
-                reason, codes, error = f"{reason}{codes}", "", None
+                reason = f"{reason}{codes}"
+                codes = ""
+                error = None
             yield reason
     if error is not None:
         yield f"{error.description}{codes}"
@@ -166,16 +200,16 @@ def _while_deleting(kind: Kind, standing: Standing, deleting: Deleting) -> Itera
     forcing = standing.forcing
     if forcing.value is not None and forcing.counts is False:
         yield f"force deletion: {forcing.verdict}"
-    ours = any(one.ours for one in standing.finalizers)
+    ours = any(finalizer.ours for finalizer in standing.finalizers)
     quiet = kind.has_operation_annotation and deleting.seconds > _QUIET_SECONDS
-    if ours and quiet and not _is_told_since(standing, deleting):
+    if ours and quiet and not _is_reported_since(standing, deleting):
         yield f"no extension has reported its deletion; {_check_runs(standing.subject)}"
-    for one in standing.finalizers:
-        if not one.ours:
-            yield f"finalizer {one.finalizer} ({one.owner})"
+    for finalizer in standing.finalizers:
+        if not finalizer.ours:
+            yield f"finalizer {finalizer.finalizer} ({finalizer.owner})"
 
 
-def _is_told_since(standing: Standing, deleting: Deleting) -> bool:
+def _is_reported_since(standing: Standing, deleting: Deleting) -> bool:
     """Return whether the status reports the deletion, or the migration before it."""
     last = standing.last_operation
     if last is None:
@@ -250,7 +284,8 @@ def forcing(
         return Forcing(place="this object", value=value, counts=counts, verdict=words)
     if FORCE_DELETION in header.annotations and not counts:
         words += "; the annotation on the object itself has no effect"
-    shoot, codes = cluster.shoot, last_error.codes if last_error else ()
+    shoot = cluster.shoot
+    codes = last_error.codes if last_error else ()
     refusal = not_forcible_because(shoot) if shoot else None
     return Forcing(
         place=f"shoot {cluster.shoot_key} in Cluster {cluster.metadata.name}",

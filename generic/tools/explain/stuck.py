@@ -17,10 +17,10 @@ from actuator.meta import Kind, Raw
 from generic.kube.client import HttpClient
 from generic.kube.clusters import NAMESPACES
 from generic.tools.explain.facts import Unread
-from generic.tools.explain.gather import as_served, conditions_of
+from generic.tools.explain.gather import conditions_of
 from generic.tools.explain.owners import owner
 from generic.tools.explain.reader import Reader, Surroundings
-from generic.tools.explain.standing import stand
+from generic.tools.explain.standing import parse, stand
 
 
 @attrs.frozen(kw_only=True)
@@ -45,30 +45,41 @@ def stuck(
 
     `kinds` are those of extension objects. Raises ApiError if the API server does not answer.
     """
-    reader, lister = Reader(client), Reader(client.metadata_only())
+    reader = Reader(client)
+    lister = Reader(client.metadata_only())
     around = cache(lambda namespace: Surroundings(client, reader, namespace))
     known = {resource_of(kind): kind for kind in kinds}
     found: dict[str, Stuck] = {}
 
     def why(resource: Resource, meta: Raw) -> tuple[str, Sequence[str]]:
-        where, kind = meta.get("namespace", ""), known.get(resource)
+        where = meta.get("namespace", "")
+        kind = known.get(resource)
         if kind is None and resource != NAMESPACES:
             return _why(meta.get("finalizers") or ())
         obj = reader.get(resource, meta["name"], where) or {"metadata": meta}  # if forbidden
         if kind is None:
             return "the namespace controller of Kubernetes", [*conditions_of(obj)]
-        standing = stand(as_served(kind, obj), obj, around(where), now)
+        standing = stand(parse(kind, obj), around(where), now)
         ours = f"the extension for {kind.name} {standing.subject.type}".rstrip()
         owners = (ours if held.ours else held.owner for held in standing.finalizers)
         return ", ".join(owners), standing.blockers
 
     for resource, name in _served(client, reader):
-        with suppress(NotFound):  # of a resource, or an object, that was deleted meanwhile
-            for meta in (obj["metadata"] for obj in lister.list(resource)):
-                if "deletionTimestamp" in meta and meta["uid"] not in found:
+        for meta in _deleting(lister, resource):
+            if meta["uid"] not in found:
+                with suppress(NotFound):  # deleted after it was listed
                     found[meta["uid"]] = _stuck(name, meta, *why(resource, meta))
-    ordered = sorted(found.values(), key=lambda one: (one.since, str(one)))
+    ordered = sorted(found.values(), key=lambda item: (item.since, str(item)))
     return ordered, [*reader.unread, *lister.unread]
+
+
+def _deleting(lister: Reader, resource: Resource) -> list[Raw]:
+    """Return the metadata of the objects under deletion; none if the resource was deleted."""
+    try:
+        listed = [obj["metadata"] for obj in lister.list(resource)]
+    except NotFound:
+        return []
+    return [meta for meta in listed if "deletionTimestamp" in meta]
 
 
 def _stuck(kind: str, meta: Raw, turn: str, blockers: Sequence[str]) -> Stuck:
@@ -97,6 +108,6 @@ def _served(client: HttpClient, reader: Reader) -> Iterator[tuple[Resource, str]
         except ApiError as error:  # an extension API server that does not answer
             reader.unread.append(Unread(verb="get", resource=path, where="", reason=error.message))
             continue
-        for one in served:
-            if {"list", "delete"} <= set(one["verbs"]):
-                yield Resource(version, one["name"], one["namespaced"]), one["kind"]
+        for obj in served:
+            if {"list", "delete"} <= set(obj["verbs"]):
+                yield Resource(version, obj["name"], obj["namespaced"]), obj["kind"]

@@ -13,15 +13,15 @@ from actuator.codec import decode
 from actuator.errors import DecodeError
 from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import LabelSelector, LabelSelectorRequirement
-from generic.library.webhooks.configurations import EXEMPT, EXEMPTION, MUTATING, VALIDATING
-from generic.tools.explain.facts import Standing, WarningEvent, Webhook
+from generic.library.webhooks.configurations import EXEMPT, MUTATING, VALIDATING
+from generic.tools.explain.facts import CalledWebhook, Standing, WarningEvent
 from generic.tools.explain.reader import Reader
 
 Labels = Mapping[str, str]
 
 
 @attrs.frozen
-class Target:
+class SelectedObject:
     """The properties of an object by which webhooks select it."""
 
     kind: Kind
@@ -35,11 +35,11 @@ class Target:
 def errors_of(standing: Standing, warnings: Sequence[WarningEvent]) -> list[str]:
     """Return the errors that an object reports, latest first."""
     last = [standing.last_error.description] if standing.last_error else []
-    conditions = (one.message for one in standing.conditions)
-    return [*last, *conditions, *(one.message for one in warnings)]
+    conditions = (condition.message for condition in standing.conditions)
+    return [*last, *conditions, *(warning.message for warning in warnings)]
 
 
-def webhooks(reader: Reader, target: Target) -> Iterator[Webhook]:
+def webhooks(reader: Reader, target: SelectedObject) -> Iterator[CalledWebhook]:
     """Yield the webhooks that select the object, with configuration and name."""
     for resource in (VALIDATING, MUTATING):
         for configuration in reader.list(resource):
@@ -48,21 +48,21 @@ def webhooks(reader: Reader, target: Target) -> Iterator[Webhook]:
                 if patches and _is_selected(webhook, target):
                     conditions = webhook.get("matchConditions") or ()
                     name = f'webhook "{webhook["name"]}"'
-                    yield Webhook(
+                    yield CalledWebhook(
                         configuration=configuration["metadata"]["name"],
                         name=webhook["name"],
                         mutating=resource == MUTATING,
                         failure_policy=webhook.get("failurePolicy") or "Fail",
                         patches=patches,
-                        conditional=any(not _is_exemption(one) for one in conditions),
+                        conditional=any(not _is_exemption(condition) for condition in conditions),
                         exempts_deletion=any(map(_is_exemption, conditions)),
-                        ours=any(one["name"] == EXEMPT for one in conditions),
+                        ours=any(condition["name"] == EXEMPT["name"] for condition in conditions),
                         error=next((text for text in target.errors if name in text), ""),
                     )
 
 
 def _is_exemption(condition: Raw) -> bool:
-    return "".join(condition["expression"].split()) == EXEMPTION
+    return "".join(condition["expression"].split()) == EXEMPT["expression"]
 
 
 def _patches(rules: Sequence[Raw], kind: Kind) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _covers(rule: Raw, kind: Kind, operation: str) -> bool:
     ) and rule.get("scope", "*") in ("*", scope)
 
 
-def _is_selected(webhook: Raw, target: Target) -> bool:
+def _is_selected(webhook: Raw, target: SelectedObject) -> bool:
     if not _matches(webhook.get("objectSelector"), target.labels):
         return False
     if not target.kind.namespaced or target.namespace_labels is None:

@@ -1,6 +1,6 @@
 """Rules, alerts and dashboards of an extension, as data for Prometheus and Grafana.
 
-`generic.controller.metrics` defines the metrics. `rules.yaml` is a Prometheus rule file without
+`generic.serving.metrics` defines the metrics. `rules.yaml` is a Prometheus rule file without
 the URLs of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
 """
 
@@ -18,8 +18,10 @@ _MONITORING = "monitoring.coreos.com/v1"
 
 GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
 """Rule groups in the format of Prometheus."""
-RECORDINGS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "record" in rule]
-ALERTS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "alert" in rule]
+RECORDINGS: Sequence[Raw] = [
+    rule for group in GROUPS for rule in group["rules"] if "record" in rule
+]
+ALERTS: Sequence[Raw] = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
 
 
 def dashboard_files() -> dict[str, str]:

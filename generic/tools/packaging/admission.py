@@ -21,7 +21,7 @@ from generic.manager.rbac import manifests
 from generic.tools.packaging.chart import (
     FILES,
     NAMESPACE,
-    Chart,
+    ExtensionChart,
     filled,
     literal,
     options_for,
@@ -30,7 +30,13 @@ from generic.tools.packaging.chart import (
 )
 
 _OWN = Path(__file__).with_name("admission")
-_SHARED = ("_helpers.tpl", "configmap.yaml", "poddisruptionbudget.yaml", "serviceaccount.yaml")
+_SHARED = (
+    "_helpers.tpl",
+    "configmap.yaml",
+    "poddisruptionbudget.yaml",
+    "serviceaccount.yaml",
+    "verticalpodautoscaler.yaml",
+)
 _ACCOUNT = "{{ .Values.gardener.virtualCluster.serviceAccount.%s }}"
 
 
@@ -46,12 +52,13 @@ def admission_options(name: str) -> Options:
     )
 
 
-def admission_files(manager: Manager, chart: Chart) -> dict[str, str]:
+def admission_files(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
     """Return every file of both charts; `manager` must have `admission_options`.
 
-    Raises ConfigurationError if the manager has controllers, or nothing to admit.
+    Without webhooks there is no process, and no chart `runtime`. Raises ConfigurationError if the
+    manager has controllers, or nothing to admit.
     """
-    if manager.registrations or not manager.webhooks:
+    if manager.registrations or not (manager.webhooks or manager.admissions):
         raise ConfigurationError(
             f"{chart.extension}: expected a function that only adds admissions and webhooks; "
             "use Manager.add_admission"
@@ -72,7 +79,12 @@ def admission_files(manager: Manager, chart: Chart) -> dict[str, str]:
     for _, manifest in policies(manager.admissions):
         file = f"application/templates/{manifest['kind'].lower()}-{manifest['metadata']['name']}"
         files[f"{file}.yaml"] = literal(yaml_text(manifest))
-    return {**files, **dict(_roles(manager, chart.name))}
+    files |= dict(_roles(manager, chart.name))
+    return {
+        path: text
+        for path, text in files.items()
+        if manager.webhooks or path.startswith("application/")
+    }
 
 
 def _roles(manager: Manager, name: str) -> Iterator[tuple[str, str]]:
@@ -86,7 +98,7 @@ def _roles(manager: Manager, name: str) -> Iterator[tuple[str, str]]:
             yield f"application/templates/rbac-{number}.yaml", yaml_text(in_garden)
 
 
-def registration(chart: Chart, repository: str) -> Raw:
+def registration(manager: Manager, chart: ExtensionChart, repository: str) -> Raw:
     """Return the section `admission` of an operator's Extension, for charts in a repository."""
 
     def helm(part: str) -> Raw:
@@ -94,4 +106,5 @@ def registration(chart: Chart, repository: str) -> Raw:
             "helm": {"ociRepository": {"ref": f"{repository}/{chart.name}-{part}:{chart.version}"}}
         }
 
-    return {"admission": {"runtimeCluster": helm("runtime"), "virtualCluster": helm("application")}}
+    process = {"runtimeCluster": helm("runtime")} if manager.webhooks else {}
+    return {"admission": {**process, "virtualCluster": helm("application")}}

@@ -86,14 +86,14 @@ def options_for(name: str) -> Options:
     return attrs.evolve(OPTIONS, leader_election_id=f"{name}-leader-election")
 
 
-def _check_name(_chart: "Chart", _attribute: object, name: str) -> None:
+def _check_name(_chart: "ExtensionChart", _attribute: object, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"invalid name {name!r}: expected at most 40 lower-case letters, digits and hyphens"
         )
 
 
-def _check_version(_chart: "Chart", _attribute: object, version: str) -> None:
+def _check_version(_chart: "ExtensionChart", _attribute: object, version: str) -> None:
     if not _VERSION.fullmatch(version):
         raise ConfigurationError(
             f"invalid chart version {version!r}: expected MAJOR.MINOR.PATCH (SemVer 2)"
@@ -101,7 +101,7 @@ def _check_version(_chart: "Chart", _attribute: object, version: str) -> None:
 
 
 @attrs.frozen(kw_only=True)
-class Chart:
+class ExtensionChart:
     """The content of a chart: `extension` is the MODULE:OBJECT that the image runs, for `types`.
 
     Raises ConfigurationError for a name or version that Kubernetes or Helm rejects.
@@ -117,7 +117,7 @@ class Chart:
     """The classes that installations in seeds serve; empty: shoot."""
 
 
-def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
+def chart_files(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
     """Return every file of the chart: its path relative to the chart's folder, and its text.
 
     `manager` must have `options_for` the chart's name.
@@ -130,7 +130,7 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     return {**files, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
 
 
-def placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
+def placeholders(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
     """Return the values for the placeholders in files."""
     repository, tag = _split_image(chart.image)
     arguments = [chart.extension, *(f"--type={type}" for type in chart.types)]
@@ -148,7 +148,7 @@ def placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
         "VERSION": chart.version,
         "GRACE": str(int(manager.options.shutdown_timeout) + _GRACE),
         "MALLOC": " ".join(f'"{name}" "{value}"' for name, value in MALLOC.items()),
-        "ARGUMENTS": f"\n{' ' * 8}".join(f"- {json.dumps(one)}" for one in arguments),
+        "ARGUMENTS": f"\n{' ' * 8}".join(f"- {json.dumps(argument)}" for argument in arguments),
         **{name: json.dumps(value) for name, value in lists.items()},
     }
 
@@ -178,7 +178,7 @@ def _split_image(image: str) -> tuple[str, str]:
 def _runtime_controllers(manager: Manager) -> list[str]:
     """Return the controllers that can run in a garden runtime cluster, which has no Clusters."""
     served = [name for name, kind in manager.kinds if kind.cluster is not ClusterNeed.REQUIRED]
-    return [*served, *(one.name for one in manager.runnables)]
+    return [*served, *(runnable.name for runnable in manager.runnables)]
 
 
 def _networks(manager: Manager) -> dict[str, str]:
@@ -187,11 +187,11 @@ def _networks(manager: Manager) -> dict[str, str]:
     Networks outside the cluster, if an actuator declares external resources; the API servers of
     shoots, if an actuator or a health check declares SHOOT_ACCESS.
     """
-    classes = [type(innermost(one.actuator)) for one in manager.registrations]
+    classes = [type(innermost(registration.actuator)) for registration in manager.registrations]
     outside = any(cls.external_resources is not Actuator.external_resources for cls in classes)
     shoots = SHOOT_ACCESS in chain(
-        *(one.actuator.permissions for one in manager.registrations),
-        *(one.checks.permissions for one in manager.health_checks),
+        *(registration.actuator.permissions for registration in manager.registrations),
+        *(health_check.checks.permissions for health_check in manager.health_checks),
     )
     needs = {
         f"{_TO}public-networks": outside,
@@ -216,9 +216,9 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
     "gardener-resource-manager", "Ignoring Updates"): else each would take it over from the other.
     """
     classes: list[type[Object]] = [Orphan]
-    classes += (one.cls for one in manager.registrations)
-    classes += (one.checks.cls for one in manager.health_checks)
-    for cls in dict.fromkeys(one for one in classes if one.KIND.group != GROUP):
+    classes += (registration.cls for registration in manager.registrations)
+    classes += (health_check.checks.cls for health_check in manager.health_checks)
+    for cls in dict.fromkeys(cls for cls in classes if cls.KIND.group != GROUP):
         manifest = crd(cls)
         manifest["metadata"]["annotations"] = _KEPT
         name = manifest["metadata"]["name"]
@@ -229,7 +229,7 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
         yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{content}{{{{- end }}}}\n"
 
 
-def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
+def _roles(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]:
     """Yield one template for each Role and binding.
 
     Gardener keeps one object of a kind and name per template, regardless of namespaces
@@ -239,7 +239,8 @@ def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
     need = (manager, f"{chart.name}-{NAMESPACE}", chart.name, NAMESPACE)
     both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
     for number, (more, less) in enumerate(both):
-        text, otherwise = yaml_text(more), yaml_text(less)
+        text = yaml_text(more)
+        otherwise = yaml_text(less)
         if text != otherwise:
             condition = "{{- if .Values.ignoreOperationAnnotation }}"
             text = f"{condition}\n{text}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"

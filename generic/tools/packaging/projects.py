@@ -11,13 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.machinery import PathFinder
 from keyword import kwlist
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 
@@ -25,6 +26,7 @@ import actuator
 from actuator import v1alpha1
 from actuator.errors import ConfigurationError
 from actuator.suggestions import did_you_mean
+from generic.library.webhooks.places import IN_SHOOT
 
 TEMPLATE = Path(__file__).with_name("project")
 ANSWERS = ".actuator-new.yaml"
@@ -32,15 +34,43 @@ _NAME = re.compile(r"(?=.{1,30}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{1,29}")
 _FOLDERS = {"build", "chart", "conftest", "dist", "tests", "venv"}
 _TAKEN = {*_FOLDERS, *kwlist, *sys.stdlib_module_names}
-_IMPORTED = {"Annotated", "ClassVar", "Iterable", "Path", "RecordingContext", "Schema"}
+_IMPORTED = {
+    *("Annotated", "Path", "RecordingContext", "Schema", "Container", "Deployment", "Situation"),
+    *("ExternalResourceActuator", "RecordedStatus", "CLUSTER", "OBJECT", "SECRET", "SHOOT"),
+}
+"""The names that a module with an own kind, and the module with tests, import or define."""
 _RESERVED = {*_IMPORTED, *dir(actuator), *kwlist}
+_STARTED = "actuator-update"
+"""The file in the git directory that remembers an update for `abort`."""
+_WHERE = ("rev-parse", "--absolute-git-dir", "--show-prefix", "HEAD")
 _IDENTITY = ("-c", "user.name=actuator", "-c", "user.email=actuator@localhost")
 _INSTALLATION = """
 from sys import argv
 from generic.tools.cli.chart import chart, image
-image([argv[2], "--output=."], standalone_mode=False)
-chart([argv[2], f"--name={argv[1]}", "--output=chart"], standalone_mode=False)
+from generic.tools.cli.statuses import reported
+name, package, *admission = argv[1:]
+common = f"--image=registry.example.org/{name}", "--output=chart"
+with reported():
+    served = f"{package}:extension"
+    image([served, "--output=."], standalone_mode=False)
+    chart([served, f"--name={name}", *common], standalone_mode=False)
+    if admission:
+        served = f"{package}.admission:admission"
+        chart([served, f"--name={name}-admission", *admission, *common], standalone_mode=False)
 """
+_GENERIC = {"Worker": "worker", "ControlPlane": "controlplane", "BackupEntry": "backupentry"}
+_IN_SHOOT = {"ContainerRuntime", "Extension", "Network"}
+"""The kinds whose objects can consist of manifests for the shoot."""
+_WITHOUT_CLOUD = {"controlplane", "shoot"}
+_ADMITTED = {place.kind for place in IN_SHOOT}
+
+
+class Started(msgspec.Struct, frozen=True):
+    """An update that is not committed: the commit before it, and the files that it changed."""
+
+    head: str
+    prefix: str
+    files: tuple[str, ...]
 
 
 class Project(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,11 +81,31 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
     kinds: tuple[str, ...]
     own_kinds: tuple[str, ...]
     webhooks: bool = False
+    in_shoot: bool = False
+    admission: bool = False
 
     @property
     def package(self) -> str:
         """The name of the Python package."""
         return self.name.replace("-", "_")
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """The template of each kind's module, by kind."""
+        in_shoot = _IN_SHOOT if self.in_shoot else ()
+        gardener = {
+            kind: "shoot" if kind in in_shoot else _GENERIC.get(kind, "cloud")
+            for kind in self.kinds
+        }
+        return gardener | dict.fromkeys(self.own_kinds, "cloud")
+
+    def completed(self) -> "Project":
+        """Return the project with at least one kind, and one in the shoot if it is `in_shoot`."""
+        if self.in_shoot and not _IN_SHOOT & {*self.kinds}:
+            return msgspec.structs.replace(self, kinds=(*self.kinds, "Extension"))
+        if not (self.kinds or self.own_kinds):
+            return msgspec.structs.replace(self, kinds=("Infrastructure",))
+        return self
 
     def problem(self) -> str:
         """Return why no project can have this name and these kinds, or ""."""
@@ -72,8 +122,11 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
                 return f"{kind} is a kind of Gardener; set it with --kind"
             if not _KIND.fullmatch(kind) or {kind, kind.lower()} & _RESERVED:
                 return f"invalid kind {kind!r}: expected a name such as Peering, none of Python's"
-        modules = [kind.lower() for kind in (*self.kinds, *self.own_kinds)] + ["cloud", "rehearsal"]
-        modules += ["webhooks"] * self.webhooks
+        if self.admission and not _ADMITTED & {*self.kinds}:
+            known = ", ".join(sorted(_ADMITTED))
+            return f"--admission: no kind has a configuration in Shoots; add --kind with {known}"
+        modules = [kind.lower() for kind in (*self.kinds, *self.own_kinds)]
+        modules += ["admission", "cloud", "programs", "rehearsal", "webhooks"]
         twice = [module for module in modules if modules.count(module) > 1]
         return f"two modules would be called {twice[0]!r}; rename a kind" if twice else ""
 
@@ -95,19 +148,29 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
             keep_trailing_newline=True,
             trim_blocks=True,
         )
-        title = "".join(part.capitalize() for part in self.name.split("-"))
-        names = msgspec.structs.asdict(self) | {"package": self.package, "title": title}
-        for source in template.list_templates():
-            if "/webhooks." in source and not self.webhooks:
-                continue
-            for kind in (*self.kinds, *self.own_kinds) if "{kind}" in source else ("",):
-                path = source.removesuffix(".jinja").format(**names, kind=kind.lower())
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        names = self._names()
+        for source in template.list_templates(filter_func=lambda path: path[0] != "_"):
+            for kind in self.forms if "{kind}" in source else ("",):
+                path = folder / source.removesuffix(".jinja").format(**names, kind=kind.lower())
                 text = template.get_template(source).render(names, kind=kind)
-                (folder / path).write_text(text, encoding="utf-8", newline="\n")
+                if text.strip():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text, encoding="utf-8", newline="\n")
         (folder / ANSWERS).write_bytes(msgspec.yaml.encode(self))
         for command in (("check", "--fix-only"), ("format",)):  # names have any length
             _run(folder, sys.executable, "-m", "ruff", *command, "--quiet", "--no-cache", ".")
+
+    def _names(self) -> dict[str, Any]:
+        """Return the variables of the template."""
+        forms = self.forms
+        return msgspec.structs.asdict(self) | {
+            "package": self.package,
+            "title": "".join(part.capitalize() for part in self.name.split("-")),
+            "forms": forms,
+            "clouded": [kind for kind, form in forms.items() if form not in _WITHOUT_CLOUD],
+            "programs": [kind for kind, form in forms.items() if form in _WITHOUT_CLOUD],
+            "admitted": [k for k in self.kinds if k in _ADMITTED] if self.admission else [],
+        }
 
 
 def newest() -> int:
@@ -133,26 +196,41 @@ def create(folder: Path, project: Project) -> None:
             project.render(folder)
         except OSError as error:
             raise ConfigurationError(f"cannot write {folder}: {error.strerror}") from error
-        extension = f"{project.package}:extension"
-        _run(folder, sys.executable, "-Bc", _INSTALLATION, project.name, extension)
+        _write_installation(folder, project)
         undo.pop_all()
 
 
-def update(folder: Path) -> int:
+def update(
+    folder: Path,
+    kinds: Sequence[str] = (),
+    own_kinds: Sequence[str] = (),
+    features: Collection[str] = (),
+) -> int:
     """Merge the newest version of the template into a project; return that version.
 
-    Raises ConfigurationError for a project that git does not track or that has uncommitted changes,
-    and for conflicts, which remain in the files.
+    The project also gets further kinds and features (fields of `Project`); then Dockerfile and
+    charts are written again, unless there are conflicts. Raises ConfigurationError for a project
+    that git does not track or that has uncommitted changes, and for conflicts, which remain in the
+    files.
     """
-    project, git = _read(folder), partial(_run, folder, "git")
-    git_dir, prefix, *_ = git("rev-parse", "--absolute-git-dir", "--show-prefix").split("\n")
+    project = _read(folder)
+    git = partial(_run, folder, "git")
+    git_dir, prefix, *_ = git(*_WHERE).split("\n")
     changed = git("status", "--porcelain", "--untracked-files=normal", ".")
     if changed or not git("ls-files", ANSWERS):
         raise ConfigurationError(f"{folder} has uncommitted changes; commit them, then update")
     nested = git("ls-files", "-z", f"*/{ANSWERS}").split("\0")[:-1]
-    others = [str(Path(prefix, one).parent) for one in nested]
+    others = [str(Path(prefix, item).parent) for item in nested]
     commit = partial(_commit, git_dir, git("write-tree").strip(), prefix, others)
-    newer = msgspec.structs.replace(project, version=newest())
+    newer = msgspec.structs.replace(
+        project,
+        version=newest(),
+        kinds=(*project.kinds, *kinds),
+        own_kinds=(*project.own_kinds, *own_kinds),
+        **dict.fromkeys(features, True),
+    ).completed()
+    if problem := newer.problem():
+        raise ConfigurationError(problem)
     base = commit(project)
     change = commit(newer, "-p", base)
     compared = ("diff-tree", "-r", "--name-only", "--relative", "--diff-filter=A", base, change)
@@ -163,9 +241,50 @@ def update(folder: Path) -> int:
     for state in git("status", "--porcelain", "-z").split("\0"):
         if state.startswith("DU "):  # deleted by the author, changed in the template
             git("rm", "--quiet", f":/{state[3:]}")
-    if files := git("diff", "--name-only", "--relative", "--diff-filter=U").splitlines():
-        raise ConfigurationError(f"conflicts in {', '.join(files)}: edit and commit these files")
+    _remember(folder)
+    if unmerged := git("diff", "--name-only", "--relative", "--diff-filter=U").splitlines():
+        names = ", ".join(unmerged)
+        raise ConfigurationError(f"conflicts in {names}: edit and commit these files, or --abort")
+    if kinds or own_kinds or features:
+        _write_installation(folder, newer)
+        git("add", "--all", "--", "chart", "Dockerfile*")
+        _remember(folder)
     return newer.version
+
+
+def abort(folder: Path) -> None:
+    """Restore the files that an uncommitted update changed; others stay.
+
+    Raises ConfigurationError for a project without such an update.
+    """
+    git = partial(_run, folder, "git", "--literal-pathspecs")
+    git_dir, prefix, head, *_ = git(*_WHERE).split("\n")
+    path = Path(git_dir, _STARTED)
+    try:
+        started = msgspec.json.decode(path.read_bytes(), type=Started)
+    except (OSError, msgspec.MsgspecError):
+        started = None
+    if started is None or (started.head, started.prefix) != (head, prefix):
+        raise ConfigurationError(f"{folder} has no uncommitted update; nothing was restored")
+    git("restore", "--source=HEAD", "--staged", "--worktree", "--", *started.files)
+    path.unlink()
+
+
+def _remember(folder: Path) -> None:
+    """Write for `abort` which files of the project differ from the last commit in the index."""
+    git = partial(_run, folder, "git")
+    git_dir, prefix, head, *_ = git(*_WHERE).split("\n")
+    options = ("--cached", "--name-only", "--no-renames", "--relative", "-z")
+    files = git("diff", *options, "HEAD").split("\0")[:-1]
+    if files:
+        started = Started(head, prefix, (*files,))
+        Path(git_dir, _STARTED).write_bytes(msgspec.json.encode(started))
+
+
+def _write_installation(folder: Path, project: Project) -> None:
+    """Write the Dockerfile and the charts."""
+    admission = ["--admission"] * project.admission
+    _run(folder, sys.executable, "-Bc", _INSTALLATION, project.name, project.package, *admission)
 
 
 def _read(folder: Path) -> Project:

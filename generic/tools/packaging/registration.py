@@ -20,6 +20,7 @@ from actuator.v1alpha1 import LabelSelector
 from generic.library.manifests import manifest
 from generic.manager.manager import Manager
 
+_POD_SECURITY = "security.gardener.cloud/pod-security-enforce"
 _OPERATOR_ONLY = "{}: only an operator Extension has this field; add --operator"
 _TEMPLATE = re.compile(r"\{\{(.*?)\}\}")
 _REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
@@ -35,7 +36,7 @@ class ResourceRef:
 
 
 @attrs.frozen(kw_only=True)
-class Resource:
+class DataResource:
     """A resource to whose data templates in the settings refer by its name."""
 
     name: str
@@ -43,14 +44,14 @@ class Resource:
 
 
 @attrs.frozen(kw_only=True)
-class Settings:
+class DeploymentSettings:
     """Fields of a deployment by Gardener's names; the last two are for an operator Extension."""
 
     policy: Literal["OnDemand", "Always", "AlwaysExceptNoShoots"] | None = None
     seed_selector: LabelSelector | None = None
     values: Raw | None = None
     inject_garden_kubeconfig: bool = False
-    resources: list[Resource] = attrs.field(factory=list)
+    resources: list[DataResource] = attrs.field(factory=list)
     runtime_cluster_values: Raw | None = None
     admission: Raw | None = None
 
@@ -66,8 +67,13 @@ def controller_resources(
     may only write conditions, as for those whose health it only checks. `fields` are more fields
     of the entries, by kind. Raises ConfigurationError for a secondary pair that is not served.
     """
-    served = _pairs((one.kind, one.types) for one in manager.registrations)
-    checked = _pairs((one.checks.cls.KIND, one.checks.types) for one in manager.health_checks)
+    served = _pairs(
+        (registration.kind, registration.types) for registration in manager.registrations
+    )
+    checked = _pairs(
+        (health_check.checks.cls.KIND, health_check.checks.types)
+        for health_check in manager.health_checks
+    )
     pairs = served | checked
     for kind, type in sorted(set(secondary) - pairs):
         raise ConfigurationError(
@@ -104,7 +110,7 @@ def controller_registration(name: str, resources: list[Raw], helm: Raw, settings
     spec = {"resources": resources, "deployment": deployment}
     return [
         manifest("core.gardener.cloud/v1", "ControllerDeployment", name, **parts),
-        manifest("core.gardener.cloud/v1beta1", "ControllerRegistration", name, spec=spec),
+        _restricted("core.gardener.cloud/v1beta1", "ControllerRegistration", name, spec),
     ]
 
 
@@ -124,7 +130,17 @@ def operator_extension(name: str, resources: list[Raw], helm: Raw, settings: Raw
     extension = {"helm": helm, **values, **_pick(settings, "policy", "seedSelector")}
     installed = {"extension": extension, **_pick(settings, "admission", "resources")}
     spec = {"resources": resources, "deployment": installed}
-    return manifest("operator.gardener.cloud/v1alpha1", "Extension", name, spec=spec)
+    return _restricted("operator.gardener.cloud/v1alpha1", "Extension", name, spec)
+
+
+def _restricted(api_version: str, kind: str, name: str, spec: Raw) -> Raw:
+    """Return the manifest; Gardener admits only restricted pods in the extension's namespace.
+
+    Source: Gardener documentation, "General Conventions for Extensions".
+    """
+    found = manifest(api_version, kind, name, spec=spec)
+    found["metadata"]["annotations"] = {_POD_SECURITY: "restricted"}
+    return found
 
 
 def _pick(settings: Raw, *names: str) -> Raw:
@@ -135,7 +151,7 @@ def _pick(settings: Raw, *names: str) -> Raw:
 def _check(resources: list[Raw], settings: Raw) -> None:
     if not resources:
         raise ConfigurationError("the extension serves no Gardener kind to register")
-    for field, problem in check(Settings, settings):
+    for field, problem in check(DeploymentSettings, settings):
         raise ConfigurationError(f"{field}: {problem}".removeprefix(": "))
     primary = [resource for resource in resources if resource["primary"]]
     if "seedSelector" in settings and primary:
@@ -143,7 +159,7 @@ def _check(resources: list[Raw], settings: Raw) -> None:
         raise ConfigurationError(
             f"a seed selector requires that every kind is secondary; {served} is not"
         )
-    declared = {one["name"] for one in settings.get("resources", ())}
+    declared = {resource["name"] for resource in settings.get("resources", ())}
     for field, value in settings.items():
         for template in _TEMPLATE.findall(json.dumps(value)):
             found = _REFERENCE.fullmatch(template.strip())

@@ -33,6 +33,22 @@ volumes:
     name: "@NAME@"
 {{- end -}}
 
+{{- /* Several replicas are on different nodes and zones, where that is possible: nodes can lack the label of a
+zone. Under Gardener, its webhook replaces this ("High Availability of Deployed Components"). */ -}}
+{{- define "actuator.spread" -}}
+{{- if gt (int .Values.replicas) 1 }}
+topologySpreadConstraints:
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- topologyKey: {{ . }}
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "actuator.labels" $ | nindent 6 }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- /* A container of the extension's image, without its name, command and arguments. */ -}}
 {{- define "actuator.container" -}}
 {{- $tag := toJson .Values.image.tag | trimAll `"` -}}
