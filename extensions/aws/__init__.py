@@ -6,10 +6,11 @@
 
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`,
-`status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
-`bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
-permissions); `verification` (orphaned resources); `webhooks` (components of Gardener). `rehearsal`,
-`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_…` are for drills.
+`status`, `state`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `parts`, `network`,
+`securitygroups`, `host`, `records`, `bucket`, `tags` (resources in the cloud); `cloud`, `errors`
+(the client), `policy` (its permissions); `verification` (orphaned resources); `webhooks`
+(components of Gardener). `rehearsal`, `full_rehearsal`, `manifests`, `inventory`, `simulator` and
+`simulated_…` are for drills.
 """
 
 import generic

@@ -5,12 +5,20 @@ No message, log line or repr contains any part of the Secret with the credential
 
 from binascii import Error as Base64Error
 
-from actuator import ConfigurationError, Context, ExternalResource, Permission
-from actuator.errors import NotFound
-from actuator.meta import Base64, Object, Raw, SecretReference
+from actuator import (
+    Base64,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    NotFound,
+    Object,
+    Raw,
+    Resource,
+    SecretReference,
+)
 from extensions.aws.cloud import Cloud, Clouds, Credentials, Service
 from extensions.aws.verification import still_exists
-from generic.library.workload_identity import WorkloadIdentity, workload_identity
+from generic.library import WorkloadIdentity, read_workload_identity
 
 CLOUD_PROVIDER = "cloudprovider"
 """The name of the Secret with the shoot's credentials in its namespace of the seed."""
@@ -19,7 +27,7 @@ ACCESS_KEY_ID = "accessKeyID"
 SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no password
 """Data keys of a `cloudprovider` Secret, as in Gardener's AWS extension."""
 
-READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])
+READ_SECRETS = Resource("v1", "secrets").permission("get")
 
 
 class OnAws:
@@ -65,7 +73,7 @@ def read_credentials(
             f"{where} does not exist; create it with the data keys "
             f"{ACCESS_KEY_ID} and {SECRET_ACCESS_KEY}"
         ) from error
-    return workload_identity(ctx, secret, where) or Credentials(
+    return read_workload_identity(ctx, secret, where) or Credentials(
         _read(secret, ACCESS_KEY_ID, where), _read(secret, SECRET_ACCESS_KEY, where)
     )
 

@@ -1,8 +1,9 @@
 """AwsBackupBucket: the bucket for a seed's backups, requested by a BackupBucket.
 
 Flow of reconcile: look up the bucket → if there is none, save a status (from then on a bucket may
-exist), create the bucket, then tag it. The bucket has the object's name. Force deletion does not
-apply: a BackupBucket belongs to a seed, not to a shoot.
+exist), create the bucket, then tag it. The bucket has the object's name. It is deleted once no
+BackupEntry of the seed has backups in it. Force deletion does not apply: a BackupBucket belongs to
+a seed, not to a shoot.
 """
 
 import re
@@ -17,12 +18,13 @@ from actuator import (
     ErrorCode,
     ExternalResource,
     FieldProblem,
+    read_status,
+    resource_of,
+    write_status,
 )
-from actuator.provider_config import refuse_config
-from actuator.provider_status import read_status, write_status
-from actuator.v1alpha1 import BackupBucket
+from actuator.v1alpha1 import BackupBucket, BackupEntry
 from extensions.aws.account import READ_SECRETS, OnAws
-from extensions.aws.bucket import BUCKET, Bucket, Found
+from extensions.aws.bucket import BUCKET, Bucket, BucketState
 from extensions.aws.errors import CloudError
 from extensions.aws.status import BackupBucketStatus
 from extensions.aws.tags import bucket_mark
@@ -30,15 +32,16 @@ from extensions.aws.tags import bucket_mark
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Amazon S3 user guide, "Bucket naming rules"."""
 
+_ENTRIES = resource_of(BackupEntry.KIND)
+
 
 class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
     """A bucket in S3."""
 
-    permissions = (READ_SECRETS,)
+    permissions = (READ_SECRETS, _ENTRIES.permission("list"))
 
     def validate(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> Iterator[FieldProblem]:
-        """Require a name that S3 accepts, and no providerConfig."""
-        yield from refuse_config(obj.spec)
+        """Require a name that S3 accepts."""
         if not _NAME.fullmatch(obj.metadata.name):
             yield FieldProblem(
                 field="metadata.name",
@@ -51,11 +54,11 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         asked_for = read_status(BackupBucketStatus, obj.status) is not None
         bucket = self._bucket(ctx, obj)
         found = bucket.look()
-        if found is Found.NOTHING:
+        if found is BucketState.NOTHING:
             self._create(ctx, obj, bucket)
-        elif found is Found.UNMARKED and asked_for and bucket.is_empty():
+        elif found is BucketState.UNMARKED and asked_for and bucket.is_empty():
             bucket.mark()
-        elif found is not Found.OURS:
+        elif found is not BucketState.OURS:
             raise _not_ours(obj, found)
         write_status(obj.status, BackupBucketStatus(bucket=bucket.name))
 
@@ -63,11 +66,12 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         """Delete the extension's bucket with all its objects; never touch a bucket of others."""
         if read_status(BackupBucketStatus, obj.status) is None:
             return  # nothing was ever created: needs neither credentials nor cloud
+        _check_unused(ctx, obj)
         bucket = self._bucket(ctx, obj)
         found = bucket.look()
-        if found is Found.OURS or (found is Found.UNMARKED and bucket.is_empty()):
+        if found is BucketState.OURS or (found is BucketState.UNMARKED and bucket.is_empty()):
             bucket.delete()
-        elif found is Found.UNMARKED:
+        elif found is BucketState.UNMARKED:
             raise ActuatorError(
                 f"Bucket {bucket.name} has lost its tag; put it back, or empty the bucket",
                 codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
@@ -98,7 +102,16 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         bucket.mark()
 
 
-def _not_ours(obj: BackupBucket, found: Found) -> ConfigurationError:
+def _check_unused(ctx: Context, obj: BackupBucket) -> None:
+    """Raise ActuatorError while a BackupEntry of the seed has backups in the bucket."""
+    for entry in ctx.client.list(_ENTRIES):
+        if entry["spec"].get("bucketName") == obj.metadata.name:
+            text = f"BackupEntry {entry['metadata']['name']} has backups in it; delete it first"
+            codes = [ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES]
+            raise ActuatorError(f"Bucket {obj.metadata.name}: {text}", codes=codes)
+
+
+def _not_ours(obj: BackupBucket, found: BucketState) -> ConfigurationError:
     return ConfigurationError(
         f"BackupBucket {obj.key}: metadata.name: there is {found.value} of that name already; "
         "create a BackupBucket with another name, or remove that bucket"

@@ -7,22 +7,17 @@ BackupBucket.
 Force deletion does not apply: a BackupEntry outlives its shoot. migrate keeps the backups.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from actuator import Cluster, Context, ExternalResource, FieldProblem
-from actuator.provider_config import refuse_config
+from actuator import Context, ExternalResource
 from actuator.v1alpha1 import BackupEntry
 from extensions.aws.account import OnAws
 from extensions.aws.bucket import Bucket, objects_under
-from generic.library.backupentry import GenericBackupEntry, folder_of
+from generic.library import GenericBackupEntry, folder_of
 
 
 class AwsBackupEntry(OnAws, GenericBackupEntry):
     """The objects in the entry's folder in the bucket."""
-
-    def validate(self, ctx: Context, obj: BackupEntry, cluster: Cluster) -> Iterator[FieldProblem]:
-        """Require that there is no providerConfig."""
-        yield from refuse_config(obj.spec)
 
     def etcd_secret_data(
         self, ctx: Context, entry: BackupEntry, data: dict[str, bytes]

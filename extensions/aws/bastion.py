@@ -18,11 +18,12 @@ from actuator import (
     Context,
     ExternalResource,
     FieldProblem,
+    Raw,
     RequeueAfter,
+    SecretReference,
+    read_status,
+    write_status,
 )
-from actuator.meta import Raw, SecretReference
-from actuator.provider_config import read_config
-from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
 from extensions.aws.account import CLOUD_PROVIDER, READ_SECRETS, OnAws
@@ -31,7 +32,7 @@ from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP
 from extensions.aws.host import Host
 from extensions.aws.machineclass import AwsImage
 from extensions.aws.status import BastionStatus
-from generic.library.bastion import ingress_problems, ingress_ranges
+from generic.library import ingress_problems, ingress_ranges
 from generic.library.worker import AMD64, machine_images
 
 _LOOK_AGAIN = 5.0
@@ -40,22 +41,19 @@ _LOOK_AGAIN = 5.0
 _MACHINE_TYPE = "t3.micro"
 
 
-class AwsBastion(OnAws, Actuator[Bastion]):
+class AwsBastion(OnAws, Actuator[Bastion, BastionConfig]):
     """An instance with a public address, and a security group."""
 
     permissions = (READ_SECRETS,)
-    provider_config = BastionConfig
 
     def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Yield ranges that a security group cannot allow, and the problems of providerConfig."""
-        yield from ingress_problems(obj)
-        yield from super().validate(ctx, obj, cluster)
+        """Return ranges that a security group cannot allow."""
+        return ingress_problems(obj)
 
-    def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context[BastionConfig], obj: Bastion, cluster: Cluster) -> None:
         """Ensure that the bastion runs; write its address to the status."""
         remembered = read_status(BastionStatus, obj.status)
-        config = read_config(BastionConfig, obj)
-        machine = _machine(config, cluster, f"Bastion {obj.key}")
+        machine = _machine(ctx.config, cluster, f"Bastion {obj.key}")
         host = self._host(ctx, obj, cluster.region)
         subnet, nodes_id = host.find_site()
         if remembered is None:
@@ -115,7 +113,8 @@ def _machine(config: BastionConfig, cluster: Cluster, where: str) -> BastionConf
     CloudProfile has no image either; `where` names the object.
     """
     settings = (cluster.cloud_profile.get("spec") or {}).get("bastion") or {}
-    image, type = settings.get("machineImage") or {}, settings.get("machineType") or {}
+    image = settings.get("machineImage") or {}
+    type = settings.get("machineType") or {}
     return attrs.evolve(
         config,
         ami=config.ami or _ami(cluster, image, where),

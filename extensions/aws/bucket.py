@@ -11,8 +11,7 @@ from enum import Enum
 
 import attrs
 
-from actuator import ExternalResource
-from actuator.meta import Raw
+from actuator import ExternalResource, Raw
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.errors import CloudError
 from extensions.aws.tags import Mark, as_dict, as_list, bucket_mark
@@ -33,7 +32,7 @@ def objects_under(bucket: str, prefix: str, region: str) -> ExternalResource:
     return ExternalResource(type=OBJECTS, id=f"{bucket}/{prefix}", tags=found, region=region)
 
 
-class Found(Enum):
+class BucketState(Enum):
     """The state of a bucket name."""
 
     NOTHING = "nothing"
@@ -60,17 +59,17 @@ class Bucket:
             raise
         return as_dict({"Tags": answer["TagSet"]})
 
-    def look(self) -> Found:
+    def look(self) -> BucketState:
         """Return the current state. Raises CloudError, also for another account's bucket."""
         try:
             found = self.tags()
         except CloudError as error:
             if error.is_not_found:
-                return Found.NOTHING
+                return BucketState.NOTHING
             raise
         if not found:
-            return Found.UNMARKED
-        return Found.OURS if self._mark.items() <= found.items() else Found.FOREIGN
+            return BucketState.UNMARKED
+        return BucketState.OURS if self._mark.items() <= found.items() else BucketState.FOREIGN
 
     def create(self) -> None:
         """Create the bucket, without a tag."""

@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from actuator import ActuatorError, ConfigurationError, ErrorCode
-from actuator.meta import Raw
+from actuator import ActuatorError, ConfigurationError, ErrorCode, Raw
 from extensions.aws.errors import CloudError
-from generic.library.workload_identity import WorkloadIdentity
+from generic.library import WorkloadIdentity
 
 if TYPE_CHECKING:  # botocore takes 0.2 s to import: only processes that make requests do
     from botocore.exceptions import BotoCoreError
     from botocore.loaders import Loader
 
 Service = Literal["ec2", "s3", "route53", "iam", "sts"]
-"""An AWS service, as botocore names it; iam is for rehearsals."""
+"""An AWS service, as botocore names it."""
 
 GLOBAL = "us-east-1"
 """The region for services without regions (AWS general reference, "Endpoints")."""
@@ -70,8 +69,16 @@ def _before_send(**_event: Any) -> None:
 class Cloud:
     """One service in one region with one object's credentials, for one actuator call."""
 
-    _client: Callable[[], Any]
+    _client_of: Callable[[Service], Any]
     _check: Callable[[], None]
+    _service: Service
+
+    def service(self, name: Service) -> Cloud:
+        """Return another service with the same credentials, in the same region."""
+        return attrs.evolve(self, service=name)
+
+    def _client(self) -> Any:
+        return self._client_of(self._service)
 
     def request(self, operation: str, **parameters: Any) -> Raw:
         """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
@@ -83,7 +90,8 @@ class Cloud:
             answer: Raw = getattr(client, operation)(**parameters)
         except ClientError as error:
             said = error.response.get("Error", {})
-            code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))
+            code = str(said.get("Code", "Unknown"))
+            message = str(said.get("Message", ""))
             raise CloudError(operation, code, message) from error
         except BotoCoreError as error:
             raise _unanswered(operation, error) from error
@@ -91,12 +99,15 @@ class Cloud:
             _sending.check = None
         return answer
 
-    def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
+    def describe(
+        self, operation: str, answer_key: str, filters: list[Raw], filters_key: str = "Filters"
+    ) -> list[Raw]:
         """Return all matching EC2 resources, of all pages."""
-        page = self.request(operation, Filters=filters)
+        wanted: Raw = {filters_key: filters}
+        page = self.request(operation, **wanted)
         found: list[Raw] = page[answer_key]
         while page.get("NextToken"):
-            page = self.request(operation, Filters=filters, NextToken=page["NextToken"])
+            page = self.request(operation, **wanted, NextToken=page["NextToken"])
             found += page[answer_key]
         return found
 
@@ -116,15 +127,21 @@ class _RoleClient:
     Each call of an actuator has its own: a token authorizes one object, so nothing is shared.
     """
 
-    _make: Callable[[Credentials], Any]
+    _make: Callable[[Credentials, Service], Any]
     _sts: Cloud
     _identity: WorkloadIdentity
-    _client: Any = None
+    _credentials: Credentials | None = None
     _renewal: datetime | None = None
+    _clients: dict[Service, Any] = attrs.field(factory=dict)
 
-    def __call__(self) -> Any:
-        if self._renewal is not None and self._identity.ctx.clock.now() < self._renewal:
-            return self._client
+    def __call__(self, service: Service) -> Any:
+        if self._renewal is None or self._identity.ctx.clock.now() >= self._renewal:
+            self._assume()
+        if self._credentials is not None and service not in self._clients:
+            self._clients[service] = self._make(self._credentials, service)
+        return self._clients[service]
+
+    def _assume(self) -> None:
         if self._renewal is not None:
             self._identity = self._identity.refresh()
         found = self._sts.request(
@@ -135,8 +152,8 @@ class _RoleClient:
         )["Credentials"]
         self._renewal = found["Expiration"] - _EARLY
         keys = found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"]
-        self._client = self._make(Credentials(*keys))
-        return self._client
+        self._credentials = Credentials(*keys)
+        self._clients = {}
 
 
 class Clouds:
@@ -170,23 +187,27 @@ class Clouds:
         Raises ActuatorError if botocore cannot be set up, for example with an invalid region or a
         missing profile.
         """
-        from botocore.exceptions import BotoCoreError
-
         if isinstance(credentials, WorkloadIdentity):
             sts = self.open(_UNSIGNED, region, check, "sts")
-            make = partial(self._make_uncached, region=region, service=service)
-            return Cloud(_RoleClient(make, sts, credentials), check)
+            make = partial(self._make_uncached, region)
+            return Cloud(_RoleClient(make, sts, credentials), check, service)
+        client_of = partial(self._kept_client, credentials, region)
+        client_of(service)  # an error is raised here
+        return Cloud(client_of, check, service)
+
+    def _kept_client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
+        from botocore.exceptions import BotoCoreError
+
         try:
             with self._lock:  # concurrent calls create one client
-                client = self._client(credentials, region, service)
+                return self._client(credentials, region, service)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be created: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
-        return Cloud(lambda: client, check)
 
-    def _make_uncached(self, credentials: Credentials, region: str, service: Service) -> Any:
+    def _make_uncached(self, region: str, credentials: Credentials, service: Service) -> Any:
         with self._lock:
             return self._make_client(credentials, region, service)
 

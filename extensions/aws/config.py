@@ -14,12 +14,7 @@ from typing import Annotated
 
 import attrs
 
-from actuator import FieldProblem, ProviderConfig
-from actuator.codec import decode
-from actuator.errors import DecodeError
-from actuator.meta import Schema
-from actuator.provider_config import FIELD
-from actuator.v1alpha1 import Infrastructure
+from actuator import FieldProblem, ProviderConfig, Schema
 
 API_VERSION = "aws.provider.extensions.gardener.cloud/v1alpha1"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
@@ -31,10 +26,14 @@ def _range(example: str) -> Schema:
 
 
 @attrs.frozen(kw_only=True)
-class Vpc:
-    """The VPC to create."""
+class VpcConfig:
+    """The VPC: either one to create, or an existing one."""
 
-    cidr: Annotated[str, _range("10.250.0.0/16")]
+    id: Annotated[str | None, Schema(pattern="vpc-[0-9a-f]+", immutable="always")] = None
+    """An existing VPC, with an internet gateway, and with DNS support and DNS host names enabled;
+    it is neither changed nor deleted."""
+    cidr: Annotated[str | None, _range("10.250.0.0/16")] = None
+    """The range of a new VPC."""
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +47,10 @@ class Zone:
     """The range of bastions and public load balancers."""
     internal: Annotated[str, _range("10.250.48.0/20")]
     """The range of internal load balancers."""
+    elastic_ip_allocation_id: Annotated[str | None, Schema(pattern="eipalloc-[0-9a-f]+")] = (
+        attrs.field(default=None, metadata={"wire": "elasticIPAllocationID"})
+    )
+    """An existing Elastic IP address for the NAT gateway; by default, a new one is allocated."""
 
     def ranges(self) -> dict[str, str]:
         """The range of each subnet, by the name of its field."""
@@ -58,7 +61,7 @@ class Zone:
 class Networks:
     """The VPC and its subnets."""
 
-    vpc: Vpc
+    vpc: VpcConfig
     zones: Annotated[list[Zone], Schema(min_length=1)]
 
 
@@ -69,15 +72,22 @@ class InfrastructureConfig(ProviderConfig):
     api_version: Annotated[str, Schema(required=True)] = API_VERSION
     kind: Annotated[str, Schema(required=True)] = "InfrastructureConfig"
     networks: Networks
+    enable_ecr_access: bool = attrs.field(default=True, metadata={"wire": "enableECRAccess"})
+    """Whether nodes may read the account's image registry."""
 
     def problems(self) -> Iterator[FieldProblem]:
-        """Yield zones that are there twice, and subnets outside the VPC or of others."""
+        """Yield a VPC that is not defined once, duplicate zones, subnets outside or of others."""
+        given = self.networks.vpc
+        if bool(given.id) == bool(given.cidr):
+            detail = "set either id, of an existing VPC, or cidr, of a new one"
+            yield FieldProblem(field="networks.vpc", detail=detail)
         names = [zone.name for zone in self.networks.zones]
         for index, name in enumerate(names):
             if name in names[:index]:
-                field, detail = f"networks.zones[{index}].name", f"{name!r} is a duplicate"
+                field = f"networks.zones[{index}].name"
+                detail = f"{name!r} is a duplicate"
                 yield FieldProblem(field=field, detail=f"{detail}; keep one of them")
-        vpc = IPv4Network(self.networks.vpc.cidr)
+        vpc = IPv4Network(given.cidr or "0.0.0.0/0")  # AWS checks those of an existing VPC
         subnets = {
             f"networks.zones[{index}].{field}": IPv4Network(text)
             for index, zone in enumerate(self.networks.zones)
@@ -130,23 +140,18 @@ class WorkerConfig(ProviderConfig):
     ami: str = ""
     """Replaces the CloudProfile's AMI."""
     iam_instance_profile: str = ""
-    """Selects the role of the nodes."""
+    """Selects the role of the nodes; by default, that of the Infrastructure."""
 
 
-def region_problems(infrastructure: Infrastructure) -> Iterator[FieldProblem]:
+def region_problems(region: str, config: InfrastructureConfig) -> Iterator[FieldProblem]:
     """Yield a region that AWS cannot have, and zones of other regions."""
-    region = infrastructure.spec.region
     if not _REGION.fullmatch(region):
         detail = f'{region!r} is no AWS region; set one like "eu-west-1"'
         yield FieldProblem(field="spec.region", detail=detail)
         return
-    try:
-        config = decode(InfrastructureConfig, infrastructure.spec.provider_config)
-    except DecodeError:
-        return  # `config_problems` names the field
     for index, zone in enumerate(config.networks.zones):
         if not zone.name.startswith(region) or zone.name == region:
-            field = f"{FIELD}.networks.zones[{index}].name"
+            field = f"spec.providerConfig.networks.zones[{index}].name"
             remedy = f'set one like "{region}a", or change spec.region'
             detail = f"{zone.name!r} is no zone of region {region}; {remedy}"
             yield FieldProblem(field=field, detail=detail)

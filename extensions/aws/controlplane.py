@@ -15,35 +15,32 @@ the finalizer. Without such a controller, as in the rehearsal, a deletion blocks
 
 from collections.abc import Iterable
 
-from actuator import Actuator, Cluster, Context, ExternalResource
-from actuator.provider_config import read_config
-from actuator.provider_status import read_status, write_status
+from actuator import Actuator, Cluster, Context, ExternalResource, read_status, write_status
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.ec2 import ELASTIC_IP, Marked
 from extensions.aws.status import ControlPlaneStatus
-from generic.library import seedobjects
-from generic.library.imagevector import load_images
+from generic.library import load_images, seedobjects
 
 
-class AwsControlPlane(OnAws, Actuator[ControlPlane]):
+class AwsControlPlane(OnAws, Actuator[ControlPlane, ControlPlaneConfig]):
     """An address, the cloud controller manager with its configuration, a TargetGroupBinding."""
 
     seed_objects = seed.GROUPS
     permissions = (READ_SECRETS, *map(seedobjects.permission, seed.GROUPS))
-    provider_config = ControlPlaneConfig
 
     def __init__(self, endpoint_url: str | None = None) -> None:
         super().__init__(endpoint_url)
         self._images = load_images(__file__)
 
-    def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+    def reconcile(
+        self, ctx: Context[ControlPlaneConfig], obj: ControlPlane, cluster: Cluster
+    ) -> None:
         """Create the address and the seed objects; write the address to the status."""
-        config = read_config(ControlPlaneConfig, obj)
         self._ensure_address(ctx, obj)
-        configuration = seed.config_map(obj, config)
+        configuration = seed.config_map(obj, ctx.config)
         seedobjects.ensure(ctx.client, seed.CONFIGURATIONS, configuration)
         name = seed.CLOUD_CONTROLLER_MANAGER
         secret = ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
@@ -75,13 +72,13 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         yield ExternalResource(
             type=ELASTIC_IP.name,
             id=remembered.allocation_id,
-            tags=tags.mark(obj.metadata.namespace),
+            tags=tags.address_mark(obj.metadata.namespace),
             region=obj.spec.region,
         )
 
     def _marked(self, ctx: Context, obj: ControlPlane) -> Marked:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
-        return Marked(cloud, tags.mark(obj.metadata.namespace))
+        return Marked(cloud, tags.address_mark(obj.metadata.namespace))
 
     def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:
         """Allocate an address, which stays the same if its load balancer is replaced."""
@@ -92,7 +89,8 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
             ctx.save(obj)  # from now on an address may exist outside
             name = obj.metadata.namespace
             address = marked.create("allocate_address", ELASTIC_IP, name, Domain="vpc")
-        id, ip = str(address["AllocationId"]), str(address["PublicIp"])
+        id = str(address["AllocationId"])
+        ip = str(address["PublicIp"])
         write_status(obj.status, ControlPlaneStatus(allocation_id=id, public_ip=ip))
 
     def _release_address(self, ctx: Context, obj: ControlPlane, known_id: str) -> None:

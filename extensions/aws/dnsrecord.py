@@ -19,9 +19,9 @@ from actuator import (
     ExternalResource,
     FieldProblem,
     RequeueAfter,
+    read_status,
+    write_status,
 )
-from actuator.provider_config import refuse_config
-from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import DNSRecord, DNSRecordType
 from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.cloud import GLOBAL
@@ -52,13 +52,13 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
     permissions = (READ_SECRETS,)
 
     def validate(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> Iterator[FieldProblem]:
-        """Require values that match the record's type, and no providerConfig."""
-        yield from refuse_config(obj.spec)
-        yield from _value_problems(obj.spec.record_type, obj.spec.values)
+        """Require values that match the record's type."""
+        return _value_problems(obj.spec.record_type, obj.spec.values)
 
     def reconcile(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
         """Create or update the record; write its zone to the status."""
-        spec, before = obj.spec, _zone(obj)
+        spec = obj.spec
+        before = _zone(obj)
         records = self._records(ctx, obj)
         with _patience():
             zone = spec.zone or before or self._search(obj, records)

@@ -26,7 +26,7 @@ _CODES: Mapping[ErrorCode, str] = {
         RequestThrottledException SlowDown Throttling ThrottlingException TooManyRequestsException
     """,
     ErrorCode.ERR_INFRA_DEPENDENCIES: """
-        BucketNotEmpty DependencyViolation InvalidGroup.InUse InvalidIPAddress.InUse
+        BucketNotEmpty DeleteConflict DependencyViolation InvalidGroup.InUse InvalidIPAddress.InUse
         InvalidNetworkInterface.InUse ResourceInUse
     """,
     ErrorCode.ERR_INFRA_RESOURCES_DEPLETED: """
@@ -34,7 +34,8 @@ _CODES: Mapping[ErrorCode, str] = {
         InsufficientHostCapacity InsufficientInstanceCapacity
     """,
     ErrorCode.ERR_CONFIGURATION_PROBLEM: """
-        BucketAlreadyExists IllegalLocationConstraintException InvalidAMIID.Malformed
+        BucketAlreadyExists EntityAlreadyExists IllegalLocationConstraintException
+        InvalidAMIID.Malformed InvalidKey.Format InvalidKeyPair.Duplicate
         InvalidAMIID.NotFound InvalidAMIID.Unavailable InvalidBucketName InvalidChangeBatch
         InvalidDomainName InvalidInput InvalidLocationConstraint InvalidParameter
         InvalidParameterCombination InvalidParameterValue InvalidSubnet.Conflict
@@ -51,7 +52,14 @@ _CODES: Mapping[ErrorCode, str] = {
 _CODE = re.compile(r"\b([A-Z][A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*):")
 """An AWS code, as AWS's SDKs write it into the text of an error."""
 
-_NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})
+_NOT_THERE = (
+    "NatGatewayNotFound",
+    "NoSuchBucket",
+    "NoSuchEntity",
+    "NoSuchHostedZone",
+    "NoSuchKey",
+    "NoSuchTagSet",
+)
 
 MEANINGS: Mapping[str, ErrorCode] = {
     code: meaning for meaning, codes in _CODES.items() for code in codes.split()

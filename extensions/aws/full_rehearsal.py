@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from actuator import Actuator
-from actuator.meta import Raw
+from actuator import Actuator, Raw
 from actuator.v1alpha1 import BackupEntry
 from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.backupentry import AwsBackupEntry
@@ -22,16 +21,16 @@ from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.manifests import example, shoot_part
 from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.worker import AwsWorker
-from generic.kube.crds import crd
-from generic.library.machines import MACHINE_KINDS
-from generic.testing.rehearsal import RehearsedShoot
-from generic.testing.shootpart import ShootPart
+from generic.library import MACHINE_KINDS
+from generic.testing import RehearsedShoot, ShootPart
 
 _DOMAIN = "rehearsal.example.com"
 
 
 class AwsFullRehearsal(AwsRehearsal):
     """The complete outside world of the AWS sample."""
+
+    other_kinds = (*AwsRehearsal.other_kinds, *MACHINE_KINDS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,10 +41,6 @@ class AwsFullRehearsal(AwsRehearsal):
         super().start(directory)
         route53 = self.account.service("route53", GLOBAL)
         route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
-
-    def crds(self) -> Sequence[Raw]:
-        """The CRDs of AwsRehearsal and of the machine-controller-manager."""
-        return [*super().crds(), *(crd(cls) for cls in MACHINE_KINDS)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """All actuators of the extension, connected to the simulator."""
@@ -62,19 +57,20 @@ class AwsFullRehearsal(AwsRehearsal):
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """The manifests of AwsRehearsal, and backups, a DNS record, machines, a bastion."""
         others = example("others", shoot, self.credentials)
-        self._entries += [one for one in others if one["kind"] == BackupEntry.KIND.name]
+        self._entries += [other for other in others if other["kind"] == BackupEntry.KIND.name]
         return [*super().manifests(shoot), *others]
 
     def shoot_part(self, image: str) -> ShootPart:
         """The extension with the simulator as its AWS."""
         return shoot_part(image, self.credentials, _DOMAIN, self.url)
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario, after a simulated backup of each shoot's etcd."""
         s3 = self.account.service("s3", self.region)
         made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
         for entry in self._entries:
-            name, bucket = entry["metadata"]["name"], entry["spec"]["bucketName"]
+            name = entry["metadata"]["name"]
+            bucket = entry["spec"]["bucketName"]
             if bucket in made:
                 s3.request("put_object", Bucket=bucket, Key=f"{name}/etcd-main/backup", Body=b"")
-        super().break_outside(scenario)
+        super().inject_failure(scenario)

@@ -12,14 +12,13 @@ from ipaddress import ip_network
 
 import attrs
 
-from actuator import ActuatorError, ErrorCode
-from actuator.meta import Raw
+from actuator import ActuatorError, ErrorCode, Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import BastionConfig
 from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP, SUBNET, Marked
-from extensions.aws.network import NODES
-from generic.library.bastion import Range
+from extensions.aws.parts import NODES, full_name
+from generic.library import Range
 
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
 _KEYS = {4: ("IpRanges", "CidrIp"), 6: ("Ipv6Ranges", "CidrIpv6")}
@@ -40,7 +39,7 @@ class Host:
         """
         of_shoot = Marked(self.cloud, tags.mark(self.technical_id))
         public = _named(of_shoot.find(SUBNET), f"{self.technical_id}-public-")
-        nodes = _named(of_shoot.find(SECURITY_GROUP), f"{self.technical_id}-{NODES}")
+        nodes = _named(of_shoot.find(SECURITY_GROUP), full_name(self.technical_id, NODES))
         if not public or not nodes:
             raise ActuatorError(
                 f"The network of {self.technical_id} has no public subnet, or no security group "
@@ -114,7 +113,7 @@ class Host:
             ("revoke_security_group_ingress", there - wanted),
         ):
             if ranges:
-                permissions = [_permission(one) for one in sorted(ranges, key=str)]
+                permissions = [_permission(range_) for range_ in sorted(ranges, key=str)]
                 self.cloud.request(operation, GroupId=group["GroupId"], IpPermissions=permissions)
 
 
@@ -127,7 +126,7 @@ def _named(found: list[Raw], prefix: str) -> list[Raw]:
 def _ranges(group: Raw) -> Iterator[Range]:
     for permission in group.get("IpPermissions") or ():
         for field, key in _KEYS.values():
-            yield from (ip_network(one[key]) for one in permission.get(field) or ())
+            yield from (ip_network(item[key]) for item in permission.get(field) or ())
 
 
 def _permission(one: Range) -> Raw:

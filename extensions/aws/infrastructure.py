@@ -1,7 +1,7 @@
 """AwsInfrastructure: the network of a shoot, requested by an Infrastructure.
 
 The flow of `network` creates and deletes the resources; here are configuration, credentials and
-status. A resource is in the status before it is requested, and its id before the next request.
+status. A resource is in the state before it is requested, and its id before the next request.
 
 restore is reconcile: it finds all resources by tag, and compares the ids in status.state. migrate
 and force_delete leave the cloud unchanged; force_delete has nothing to remove in the seed.
@@ -16,46 +16,71 @@ from actuator import (
     Cluster,
     ConfigurationError,
     Context,
+    DecodeError,
     ExternalResource,
     FieldProblem,
+    decode,
+    write_status,
 )
-from actuator.provider_config import read_config
-from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
-from extensions.aws import tags
+from extensions.aws import parts, tags
 from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import InfrastructureConfig, region_problems
-from extensions.aws.ec2 import SECURITY_GROUP, SUBNET, VPC
-from extensions.aws.network import NETWORK, Network, Range, ranges, task_tags
-from extensions.aws.status import InfrastructureStatus, SecurityGroup, Subnet, Vpc
-from generic.library.flow import Flow
+from extensions.aws.network import ShootNetwork
+from extensions.aws.state import InfrastructureState
+from extensions.aws.status import (
+    NODES,
+    Ec2Status,
+    IamStatus,
+    InfrastructureStatus,
+    InstanceProfile,
+    Role,
+    SecurityGroup,
+    Subnet,
+    VpcStatus,
+)
+from generic.library import Flow, Ids
+
+_PURPOSES = {parts.WORKERS: NODES, parts.PUBLIC: "public", parts.INTERNAL: "internal"}
 
 
-class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
-    """A VPC, three subnets per zone, a security group."""
+class AwsInfrastructure(OnAws, Actuator[Infrastructure, InfrastructureConfig]):
+    """A VPC, and in each zone three subnets, a NAT gateway with its address, and routes."""
 
     permissions = (READ_SECRETS,)
-    provider_config = InfrastructureConfig
 
     def validate(
-        self, ctx: Context, obj: Infrastructure, cluster: Cluster
+        self, ctx: Context[InfrastructureConfig], obj: Infrastructure, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """Yield problems of the region and of providerConfig."""
-        yield from region_problems(obj)
-        yield from super().validate(ctx, obj, cluster)
+        """Return problems of the region."""
+        return region_problems(obj.spec.region, ctx.config)
 
-    def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
+    def reconcile(
+        self, ctx: Context[InfrastructureConfig], obj: Infrastructure, cluster: Cluster
+    ) -> None:
         """Create the network that providerConfig requests; write its ids to the status."""
-        networks = read_config(InfrastructureConfig, obj).networks
-        status = read_status(InfrastructureStatus, obj.status) or InfrastructureStatus()
-        tasks = self._network(ctx, obj).tasks(ranges(networks), status.ids.get(NETWORK, ""))
+        networks = ctx.config.networks
+        state = _state(obj) or InfrastructureState()
+        network = self._network(ctx, obj)
         try:
-            Flow(tasks).create(ctx, obj, status)
+            key = obj.spec.ssh_public_key
+            tasks = network.tasks(ctx.config, obj.spec.region, key.decode_bytes() if key else b"")
+            flow = Flow(network.types(), tasks)
+            ids = flow.create(ctx, obj, state)
         except ConfigurationError as error:
             raise ConfigurationError(f"Infrastructure {obj.key}: {error.message}") from error
-        status.vpc = _vpc(status)
-        write_status(obj.status, status)
-        cidr = networks.vpc.cidr
+        addresses = network.route_through_nat(networks, ids)
+        obj.status.egress_cidrs = [f"{address}/32" for address in addresses]
+        reported = InfrastructureStatus(
+            ec2=Ec2Status(key_name=ids.get(parts.KEY, "")),
+            iam=IamStatus(
+                instance_profiles=[InstanceProfile(purpose=NODES, name=ids[parts.NODE_PROFILE])],
+                roles=[Role(purpose=NODES, arn=network.role_arn(ids[parts.NODE_ROLE]))],
+            ),
+            vpc=_vpc(ids, [zone.name for zone in networks.zones]),
+        )
+        write_status(obj.status, reported, state=False)
+        cidr = networks.vpc.cidr or network.range_of(ids[parts.NETWORK])
         obj.status.nodes_cidr = cidr
         obj.status.networking = InfrastructureNetworking(
             nodes=[cidr], pods=cluster.pod_cidrs, services=cluster.service_cidrs
@@ -63,40 +88,55 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
 
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
         """Delete the network; already deleted resources are success."""
-        status = read_status(InfrastructureStatus, obj.status)
-        if status is None:
+        state = _state(obj)
+        if state is None:
             return  # nothing was ever created: needs neither credentials nor cloud
-        subnets = (one.name for one in status.resources if one.type == SUBNET.name)
-        recorded = dict.fromkeys(subnets, Range())
-        Flow(self._network(ctx, obj).tasks(recorded)).delete(ctx, obj, status)
+        Flow(self._network(ctx, obj).types()).delete(ctx, obj, state)
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
         """Return all resources that may exist: by id, or by tag if the id is unknown.
 
         The namespace is the technical ID of the shoot, also without a Cluster.
         """
-        owner, region = obj.metadata.namespace, obj.spec.region
+        owner = obj.metadata.namespace
+        region = obj.spec.region
         try:
-            status = read_status(InfrastructureStatus, obj.status)
+            state = _state(obj)
         except ActuatorError:  # unreadable: all of it may exist
-            for type in (VPC, SUBNET, SECURITY_GROUP):
-                yield ExternalResource(type=type.name, tags=tags.mark(owner), region=region)
+            for type in parts.TYPES:
+                name = parts.NODE_ROLE if type.service == "iam" else ""  # IAM searches by name
+                owned = parts.part_tags(owner, name) if name else tags.mark(owner)
+                yield ExternalResource(type=type.name, tags=owned, region=region)
         else:
-            if status is not None:
-                yield from status.external_resources(partial(task_tags, owner), region)
+            if state is not None:
+                yield from state.external_resources(partial(parts.part_tags, owner), region)
 
-    def _network(self, ctx: Context, obj: Infrastructure) -> Network:
+    def _network(self, ctx: Context, obj: Infrastructure) -> ShootNetwork:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
-        return Network(cloud, obj.metadata.namespace)
+        return ShootNetwork(cloud, obj.metadata.namespace)
 
 
-def _vpc(status: InfrastructureStatus) -> Vpc:
+def _state(obj: Infrastructure) -> InfrastructureState | None:
+    """Return the state, None before the first request. Raises ActuatorError if it is unreadable.
+
+    A configured VPC has another owner. A state of the other extension does not tell that.
+    """
+    state = InfrastructureState.read(obj)
+    try:
+        vpc = decode(InfrastructureConfig, obj.spec.provider_config).networks.vpc
+    except DecodeError:
+        return state
+    for record in state.resources if state and vpc.id else ():
+        record.existing = record.existing or record.name in (parts.NETWORK, parts.GATEWAY)
+    return state
+
+
+def _vpc(ids: Ids, zones: Iterable[str]) -> VpcStatus:
     """Return the resources as Gardener's AWS extension reports them."""
-    subnets, groups = [], []
-    for one in status.resources:
-        if one.type == SUBNET.name:
-            purpose, _, zone = one.name.partition("-")
-            subnets.append(Subnet(id=one.id, purpose=purpose, zone=zone))
-        elif one.type == SECURITY_GROUP.name:
-            groups.append(SecurityGroup(id=one.id, purpose=one.name))
-    return Vpc(id=status.ids[NETWORK], subnets=subnets, security_groups=groups)
+    subnets = [
+        Subnet(id=ids[parts.in_zone(zone, key)], purpose=purpose, zone=zone)
+        for zone in zones
+        for key, purpose in _PURPOSES.items()
+    ]
+    groups = [SecurityGroup(id=ids[parts.NODES], purpose=NODES)]
+    return VpcStatus(id=ids[parts.NETWORK], subnets=subnets, security_groups=groups)

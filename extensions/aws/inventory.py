@@ -6,32 +6,40 @@ Read as administrator, without AWS's defaults. A resource without tags gets thos
 
 from collections.abc import Iterator
 
-from actuator import ExternalResource
-from actuator.meta import Raw
-from extensions.aws import tags
+from actuator import ExternalResource, Raw
+from extensions.aws import iam, tags
 from extensions.aws.bucket import BUCKET, Bucket, objects_under
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.ec2 import TYPES, VPC, describe
 from extensions.aws.records import RECORD_SET, comment_name, record_set_id
-from extensions.aws.simulator import Account
+from extensions.aws.simulator import SimulatedAccount
 
 _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 
-def everything(account: Account, region: str) -> Iterator[ExternalResource]:
-    """Yield all resources: EC2 and S3 in one region, Route 53 globally."""
-    ec2, s3 = account.service("ec2", region), account.service("s3", region)
+def everything(account: SimulatedAccount, region: str) -> Iterator[ExternalResource]:
+    """Yield all resources: EC2 and S3 in one region, IAM and Route 53 globally."""
+    ec2 = account.service("ec2", region)
+    s3 = account.service("s3", region)
     for type in TYPES:
-        for one in describe(ec2, type, []):
-            if not _is_of_aws(one):
-                id, own = one[type.id_key], tags.as_dict(one)
+        for item in describe(ec2, type, []):
+            if not _is_of_aws(item):
+                id = item[type.id_key]
+                own = tags.as_dict(item)
+                yield ExternalResource(type=type.name, id=id, tags=own, region=region)
+    for type, listing in zip(iam.TYPES, ("list_roles", "list_instance_profiles"), strict=True):
+        answer = account.service("iam", region).request(listing)
+        for item in answer[f"{type.answer_key}s"]:
+            id = item[type.id_key]
+            for described in iam.look(ec2, type, id):
+                own = tags.as_dict(described)
                 yield ExternalResource(type=type.name, id=id, tags=own, region=region)
     for name in (str(bucket["Name"]) for bucket in s3.request("list_buckets")["Buckets"]):
         own = Bucket(s3, name).tags() or tags.bucket_mark(name)  # it will get its tag next
         yield ExternalResource(type=BUCKET, id=name, tags=own, region=region)
         answer = s3.request("list_objects_v2", Bucket=name, Delimiter="/")
-        for one in answer.get("CommonPrefixes") or ():
-            yield objects_under(name, one["Prefix"], region)
+        for common_prefix in answer.get("CommonPrefixes") or ():
+            yield objects_under(name, common_prefix["Prefix"], region)
     yield from _in_route53(account.service("route53", GLOBAL), region)
 
 
@@ -43,7 +51,8 @@ def vpcs(ec2: Cloud) -> list[Raw]:
 def _is_of_aws(one: Raw) -> bool:
     """Whether AWS created the resource by itself."""
     is_default = one.get("IsDefault") or one.get("DefaultForAz")
-    return bool(is_default) or one.get("GroupName") == "default"
+    is_main = any(item.get("Main") for item in one.get("Associations") or ())
+    return bool(is_default) or is_main or one.get("GroupName") == "default"
 
 
 def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
@@ -57,7 +66,8 @@ def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
         }
         for (name, type), own in values.items():
             whose = _whose(values.get((comment_name(name), "TXT"), own))
-            id, found = record_set_id(zone_id, name, type), {"name": name, "type": type, **whose}
+            id = record_set_id(zone_id, name, type)
+            found = {"name": name, "type": type, **whose}
             yield ExternalResource(type=RECORD_SET, id=id, tags=found, region=region)
 
 

@@ -6,17 +6,15 @@ The shape of providerSpec is that of machine-controller-manager-provider-aws (it
 
 import json
 import re
+from collections.abc import Sequence
 
 import attrs
 
-from actuator import Cluster, ConfigurationError
-from actuator.meta import Raw
-from actuator.provider_config import read_config
+from actuator import Cluster, ConfigurationError, Raw
 from actuator.v1alpha1 import DataVolume, Volume, Worker, WorkerPool
 from extensions.aws import tags
 from extensions.aws.config import API_VERSION, WorkerConfig
-from extensions.aws.network import NODES
-from extensions.aws.status import Vpc
+from extensions.aws.status import NODES, InfrastructureStatus, VpcStatus
 from generic.library.worker import ProviderImage, pool_field, use_images
 
 _ROOT = "/root"
@@ -35,14 +33,16 @@ class AwsImage(ProviderImage):
     ami: str
 
 
-def interface(worker: Worker, pool: WorkerPool, zone: str, vpc: Vpc) -> Raw:
+def interface(worker: Worker, pool: WorkerPool, zone: str, vpc: VpcStatus) -> Raw:
     """Return the network interface of machines in that zone. Raises ConfigurationError."""
     if not vpc.id:
         raise ConfigurationError(
             f"Worker {worker.key}: spec.infrastructureProviderStatus names no VPC; "
             "the Infrastructure has to be ready first"
         )
-    subnets = [one.id for one in vpc.subnets if (one.zone, one.purpose) == (zone, "workers")]
+    subnets = [
+        subnet.id for subnet in vpc.subnets if (subnet.zone, subnet.purpose) == (zone, NODES)
+    ]
     groups = [group.id for group in vpc.security_groups if group.purpose == NODES]
     if not subnets or not groups:
         raise ConfigurationError(
@@ -52,33 +52,37 @@ def interface(worker: Worker, pool: WorkerPool, zone: str, vpc: Vpc) -> Raw:
     return {"subnetID": subnets[0], "securityGroupIDs": groups[:1]}
 
 
-def amis(worker: Worker, cluster: Cluster) -> list[str]:
+def amis(worker: Worker, configs: Sequence[WorkerConfig], cluster: Cluster) -> list[str]:
     """Return the AMI of each pool: its own, or its image's. Raises ConfigurationError."""
-    own = [_config(worker, pool).ami for pool in worker.spec.pools]
+    own = [config.ami for config in configs]
     others = [pool for ami, pool in zip(own, worker.spec.pools, strict=True) if not ami]
     found = iter(use_images(AwsImage, worker, others, cluster, API_VERSION))
     return [ami or next(found).ami for ami in own]
 
 
 def provider_spec(
-    worker: Worker, pool: WorkerPool, interface: Raw, ami: str, technical_id: str
+    worker: Worker, pool: WorkerPool, interface: Raw, config: WorkerConfig, technical_id: str
 ) -> Raw:
     """Return the providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
-    profile = _config(worker, pool).iam_instance_profile
     return {
-        "ami": ami,
+        "ami": config.ami,
         "region": worker.spec.region,
         "machineType": pool.machine_type,
         "networkInterfaces": [interface],
         "tags": {**tags.mark(technical_id), "kubernetes.io/role/node": "1", **pool.labels},
         "instanceMetadataOptions": {"httpTokens": "required"},
-        **({"iam": {"name": profile}} if profile else {}),
         "blockDevices": _disks(worker, pool),
     }
 
 
-def _config(worker: Worker, pool: WorkerPool) -> WorkerConfig:
-    return read_config(WorkerConfig, worker, worker.spec.pools.index(pool))
+def access(config: WorkerConfig, reported: InfrastructureStatus) -> Raw:
+    """Return the fields of a providerSpec for the role of machines, and the key of their users."""
+    profiles = [item.name for item in reported.iam.instance_profiles if item.purpose == NODES]
+    found: Raw = {"keyName": reported.ec2.key_name} if reported.ec2.key_name else {}
+    for profile in [config.iam_instance_profile, *profiles]:
+        if profile:
+            return {**found, "iam": {"name": profile}}
+    return found
 
 
 def _disks(worker: Worker, pool: WorkerPool) -> list[Raw]:
@@ -112,8 +116,12 @@ def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
 
 def hash_items(pool: WorkerPool) -> list[str]:
     """Return further data whose change replaces a pool's machines: disks and providerConfig."""
-    volumes = [one for one in (pool.volume, *pool.data_volumes) if one is not None]
-    items = [f"{one.size}{one.type or ''}{one.encrypted is not False}" for one in volumes]
+    volumes = [
+        data_volume for data_volume in (pool.volume, *pool.data_volumes) if data_volume is not None
+    ]
+    items = [
+        f"{volume.size}{volume.type or ''}{volume.encrypted is not False}" for volume in volumes
+    ]
     if pool.provider_config is not None:
         items.append(json.dumps(pool.provider_config, sort_keys=True))
     return items

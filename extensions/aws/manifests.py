@@ -4,12 +4,10 @@ from pathlib import Path
 
 import yaml
 
-from actuator.meta import Base64, Raw
+from actuator import Base64, Raw
 from extensions.aws.account import ACCESS_KEY_ID, CLOUD_PROVIDER, SECRET_ACCESS_KEY
 from extensions.aws.cloud import Credentials
-from generic.testing.drill.shoots import example_objects
-from generic.testing.rehearsal import RehearsedShoot
-from generic.testing.shootpart import ShootPart
+from generic.testing import RehearsedShoot, ShootPart, example_objects
 
 _EXAMPLES = Path(__file__).parent / "example"
 

@@ -5,15 +5,27 @@ resources, and condition keys for Amazon EC2"). A landscape may limit the others
 bucket, Route 53 by hosted zone, and may give each credential only the part of its kinds.
 """
 
-from actuator.meta import Raw
+from actuator import Raw
 
 _ACTIONS = {
     # CreateTags is for create requests with TagSpecifications
     "ec2": """
-        AllocateAddress AuthorizeSecurityGroupIngress CreateSecurityGroup CreateSubnet CreateTags
-        CreateVpc DeleteSecurityGroup DeleteSubnet DeleteVpc DescribeAddresses DescribeInstances
-        DescribeSecurityGroups DescribeSubnets DescribeVpcs ReleaseAddress
+        AllocateAddress AssociateDhcpOptions AssociateRouteTable AttachInternetGateway
+        AuthorizeSecurityGroupEgress AuthorizeSecurityGroupIngress CreateDhcpOptions
+        CreateInternetGateway CreateNatGateway CreateRoute CreateRouteTable CreateSecurityGroup
+        CreateSubnet CreateTags CreateVpc DeleteDhcpOptions DeleteInternetGateway DeleteKeyPair
+        DeleteNatGateway DeleteRouteTable DeleteSecurityGroup DeleteSubnet DeleteVpc
+        DescribeAddresses DescribeDhcpOptions DescribeInstances DescribeInternetGateways
+        DescribeKeyPairs DescribeNatGateways DescribeRouteTables DescribeSecurityGroups
+        DescribeSubnets DescribeVpcAttribute DescribeVpcs DetachInternetGateway ImportKeyPair
+        ModifyVpcAttribute ReleaseAddress ReplaceRoute RevokeSecurityGroupEgress
         RevokeSecurityGroupIngress RunInstances TerminateInstances
+    """,
+    # PassRole is for the machines, TagRole and TagInstanceProfile are for create requests with tags
+    "iam": """
+        AddRoleToInstanceProfile CreateInstanceProfile CreateRole DeleteInstanceProfile DeleteRole
+        DeleteRolePolicy GetInstanceProfile GetRole GetRolePolicy PassRole PutRolePolicy
+        RemoveRoleFromInstanceProfile TagInstanceProfile TagRole
     """,
     "route53": "ChangeResourceRecordSets ListHostedZones ListResourceRecordSets",
     # DeleteObjectVersion is for the deletion of objects, which deletes their versions

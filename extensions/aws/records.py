@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from actuator import ConfigurationError
-from actuator.meta import Raw
+from actuator import ConfigurationError, Raw
 from extensions.aws.cloud import Cloud
 from extensions.aws.errors import CloudError
 
@@ -22,7 +21,7 @@ RECORD_SET = "AWS::Route53::RecordSet"
 _REFUSED = "InvalidChangeBatch"
 _COMMENT = "comment-"
 _COMMENT_TTL = 600
-_LONGEST = 255
+_MAX_LENGTH = 255
 """Maximum characters of one string in a TXT record (RFC 1035)."""
 
 
@@ -97,7 +96,8 @@ class Records:
         Records that changed since they were read, so that Route 53 refuses the change, are read
         again. Raises ConfigurationError if a record of another owner exists; CloudError.
         """
-        name, action = wanted["Name"], "UPSERT"
+        name = wanted["Name"]
+        action = "UPSERT"
         mark = _find(self.cloud, zone, comment_name(name), "TXT")
         there = _find(self.cloud, zone, name, wanted["Type"])
         comment = record_set(comment_name(name), "TXT", _COMMENT_TTL, [self._mark])
@@ -138,7 +138,7 @@ class Records:
         return _values(mark) == [_quoted(self._mark)]
 
     def _change(self, zone: str, action: str, *record_sets: Raw) -> None:
-        changes = [{"Action": action, "ResourceRecordSet": one} for one in record_sets]
+        changes = [{"Action": action, "ResourceRecordSet": item} for item in record_sets]
         self.cloud.request(
             "change_resource_record_sets", HostedZoneId=zone, ChangeBatch={"Changes": changes}
         )
@@ -156,7 +156,7 @@ def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
 
 def _quoted(value: str) -> str:
     """Return text in the format of a TXT record: quoted strings of limited length."""
-    parts = [value[at : at + _LONGEST] for at in range(0, len(value), _LONGEST)] or [""]
+    parts = [value[at : at + _MAX_LENGTH] for at in range(0, len(value), _MAX_LENGTH)] or [""]
     escaped = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts]
     return " ".join(f'"{part}"' for part in escaped)
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from botocore.handlers import BUILTIN_HANDLERS
 
-from actuator import Actuator, ExternalResource
-from actuator.meta import Raw
+from actuator import Actuator, ExternalResource, Object, Raw
 from extensions.aws import inventory
 from extensions.aws.cloud import Cloud
 from extensions.aws.controlplane import AwsControlPlane
@@ -22,8 +21,7 @@ from extensions.aws.manifests import example
 from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding
 from extensions.aws.simulator import Simulator
-from generic.kube.crds import crd
-from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
+from generic.testing import Around, Rehearsal, RehearsedShoot
 
 _USER = "gardener"
 _HEARD = "actuator-heard"
@@ -35,13 +33,14 @@ class AwsRehearsal(Rehearsal):
     title = "AWS (simulated by moto, IAM enforced)"
     region = "eu-west-1"
     reports_exactly = ("Infrastructure",)
+    other_kinds: Sequence[type[Object]] = (TargetGroupBinding,)
     scenarios: Mapping[str, str] = {
         "credentials-revoked": "The access key of the shoots is revoked: AWS answers AuthFailure.",
         "permission-denied": (
             "The IAM user of the shoots loses its policy: AWS answers AccessDenied."
         ),
         "dependency-left": (
-            "A user put a route table into each VPC: AWS answers DependencyViolation."
+            "A user attached a VPN gateway to each VPC: AWS answers DependencyViolation."
         ),
         "everything-fails": "AWS cannot be reached: every request fails at once.",
     }
@@ -87,10 +86,6 @@ class AwsRehearsal(Rehearsal):
         BUILTIN_HANDLERS.append(("after-call", answered))
         BUILTIN_HANDLERS.append(("after-call-error", answered))
 
-    def crds(self) -> Sequence[Raw]:
-        """The AWS load balancer controller's TargetGroupBinding."""
-        return [crd(TargetGroupBinding)]
-
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, connected to the simulator."""
         return [AwsInfrastructure(self.url), AwsControlPlane(self.url)]
@@ -99,7 +94,7 @@ class AwsRehearsal(Rehearsal):
         """Secret, Infrastructure, ControlPlane."""
         return example("network", shoot, self.credentials)
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         account = self.account
         breaks = {
@@ -107,29 +102,33 @@ class AwsRehearsal(Rehearsal):
                 _USER, self.credentials, active=False
             ),
             "permission-denied": lambda: account.delete_policy(_USER),
-            "dependency-left": lambda: _put_route_tables(account.service("ec2", self.region)),
+            "dependency-left": lambda: _attach_vpn_gateways(account.service("ec2", self.region)),
             "everything-fails": self.simulator.shut,
         }
         breaks[scenario]()
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Undo all scenarios, so that kinds without force deletion can be deleted normally."""
         self.account.set_access_key(_USER, self.credentials, active=True)
         self.account.put_policy(_USER, policy())
-        _remove_route_tables(self.account.service("ec2", self.region))
+        _delete_vpn_gateways(self.account.service("ec2", self.region))
         self.simulator.reopen()
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return all resources of the extension's types as administrator, except AWS's defaults."""
         return list(inventory.everything(self.account, self.region))
 
 
-def _put_route_tables(ec2: Cloud) -> None:
+def _attach_vpn_gateways(ec2: Cloud) -> None:
     for vpc in inventory.vpcs(ec2):
-        ec2.request("create_route_table", VpcId=vpc["VpcId"])
+        gateway = ec2.request("create_vpn_gateway", Type="ipsec.1")["VpnGateway"]
+        ids = {"VpnGatewayId": gateway["VpnGatewayId"], "VpcId": vpc["VpcId"]}
+        ec2.request("attach_vpn_gateway", **ids)
 
 
-def _remove_route_tables(ec2: Cloud) -> None:
-    for table in ec2.describe("describe_route_tables", "RouteTables", []):
-        if not any(association.get("Main") for association in table["Associations"]):
-            ec2.remove("delete_route_table", RouteTableId=table["RouteTableId"])
+def _delete_vpn_gateways(ec2: Cloud) -> None:
+    for gateway in ec2.describe("describe_vpn_gateways", "VpnGateways", []):
+        id = gateway["VpnGatewayId"]
+        for attachment in gateway["VpcAttachments"]:
+            ec2.remove("detach_vpn_gateway", VpnGatewayId=id, VpcId=attachment["VpcId"])
+        ec2.remove("delete_vpn_gateway", VpnGatewayId=id)

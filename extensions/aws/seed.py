@@ -5,14 +5,12 @@ from typing import ClassVar
 
 import attrs
 
-from actuator import DefaultStatus, Kind, Object, Resource, SeedObjects
-from actuator.interface import resource_of
-from actuator.meta import Raw
+from actuator import DefaultStatus, Kind, Object, Raw, Resource, SeedObjects, resource_of
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
-from extensions.aws.status import network_of
+from extensions.aws.status import infrastructure_of
+from generic.library import manifest, manifest_of
 from generic.library.controlplane import checksum_of
-from generic.library.manifests import manifest, manifest_of
 
 
 @attrs.define(kw_only=True)
@@ -40,8 +38,7 @@ _SELECTOR = "aws.provider.extensions.gardener.cloud/part-of=controlplane"
 
 
 def _group(resource: Resource, *finalizers: str) -> SeedObjects:
-    where = resource.api_version, resource.plural
-    return SeedObjects(*where, finalizers, label_selector=_SELECTOR)
+    return SeedObjects(resource, finalizers, label_selector=_SELECTOR)
 
 
 PROGRAMS, CONFIGURATIONS, BINDING = GROUPS = (
@@ -56,7 +53,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     """Return the cloud provider's configuration. Raises ConfigurationError."""
     namespace = control_plane.metadata.namespace
     lines = ["[Global]", f"KubernetesClusterTag={namespace}", f"KubernetesClusterID={namespace}"]
-    vpc = network_of(control_plane)
+    vpc = infrastructure_of(control_plane).vpc
     if vpc.id:
         lines.append(f"VPC={vpc.id}")
     gates = config.cloud_controller_manager.feature_gates
@@ -69,7 +66,8 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
 
 def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
     """Return a placeholder; its pods' annotations have the names in Gardener's AWS extension."""
-    name, config = CLOUD_CONTROLLER_MANAGER, configuration["metadata"]
+    name = CLOUD_CONTROLLER_MANAGER
+    config = configuration["metadata"]
     rolled_by = {
         "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),
         f"checksum/configmap-{config['name']}": checksum_of(configuration["data"]),

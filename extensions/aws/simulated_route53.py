@@ -9,7 +9,7 @@ from typing import Any
 from moto.route53.exceptions import Route53ClientError
 from moto.route53.models import ChangeList, Route53Backend
 
-from actuator.meta import Raw
+from actuator import Raw
 from extensions.aws.records import content
 
 _MOTO: Any = Route53Backend
@@ -21,9 +21,9 @@ def change(backend: Any, zone_id: str, changes: list[Raw]) -> None:
     zone = backend.get_hosted_zone(zone_id)
     before = list(zone.rrsets)
     try:
-        for one in changes:
-            _check(zone, one["Action"], one["ResourceRecordSet"])
-            _change(backend, zone_id, [one])
+        for item in changes:
+            _check(zone, item["Action"], item["ResourceRecordSet"])
+            _change(backend, zone_id, [item])
     except BaseException:
         zone.rrsets = before
         raise
@@ -32,8 +32,8 @@ def change(backend: Any, zone_id: str, changes: list[Raw]) -> None:
 def _check(zone: Any, action: str, wanted: Raw) -> None:
     key = f"{wanted['Name'].lower().removesuffix('.')}.", wanted["Type"]
     wanted["Name"] = key[0]  # moto compares names as they are
-    found = [one for one in zone.rrsets if (one.name, one.type) == key]
-    stored = [{"TTL": one.ttl, "ResourceRecords": one.resource_records} for one in found]
+    found = [rrset for rrset in zone.rrsets if (rrset.name, rrset.type) == key]
+    stored = [{"TTL": item.ttl, "ResourceRecords": item.resource_records} for item in found]
     matches = [*map(content, stored)] == [content(wanted)]
     if (action == "CREATE" and found) or (action == "DELETE" and not matches):
         why = "it already exists" if action == "CREATE" else "it was not found with these values"

@@ -21,8 +21,8 @@ from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from actuator.meta import Raw
-from extensions.aws import simulated_iam, simulated_route53
+from actuator import Raw
+from extensions.aws import simulated_ec2, simulated_iam, simulated_route53
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 
 _ALLOW_ALL: Raw = {
@@ -70,16 +70,17 @@ class Simulator:
         """The extension's endpoint."""
         return self._doors[0].url
 
-    def start(self) -> "Account":
+    def start(self) -> "SimulatedAccount":
         """Start an empty account with IAM enforced; return its administrator."""
         self._doors = [_Door(self._answer), _Door(self._answer)]
         for door in self._doors:
             threading.Thread(target=door.serve_forever, daemon=True).start()
+        simulated_ec2.correct()
         simulated_iam.correct()
         simulated_route53.correct()
         moto_api_backend.reset()
         _check_credentials_after(inf)
-        account = Account(self._doors[1].url)
+        account = SimulatedAccount(self._doors[1].url)
         _check_credentials_after(0)
         return account
 
@@ -111,7 +112,7 @@ def _check_credentials_after(requests: float) -> None:
     ActionAuthenticatorMixin.request_count = 0
 
 
-class Account:
+class SimulatedAccount:
     """The administrator of the simulated account, whether IAM is enforced or not."""
 
     def __init__(self, url: str) -> None:

@@ -1,26 +1,25 @@
-"""providerStatus: the extension's record of cloud resources, also stored in status.state.
+"""providerStatus: what the shoot's other extension objects, and users, read.
 
 The shape of InfrastructureStatus follows Gardener's AWS extension; fields that a newer version of
-this extension added are kept (`extra`). Both fields hold the same object: the shoot's other
-extension objects read providerStatus, control plane migration transfers state to the next seed.
-
-A status without ids means that resources may exist: it is written before the first create request.
-For an object without a status no resource was ever requested, so its deletion, or force deletion,
-needs no lookup in the cloud.
+this extension added are kept (`extra`). The records of an Infrastructure are in `state`. The other
+kinds store the same object in status.state, which control plane migration transfers: it is written,
+without ids, before the first create request. An object without it is deleted, or force-deleted,
+without a lookup in the cloud: no resource was ever requested.
 """
 
 import attrs
 
-from actuator.codec import decode_at
-from actuator.meta import KeepsUnknownFields
+from actuator import KeepsUnknownFields, decode_at
 from actuator.v1alpha1 import ControlPlane, Worker
 from extensions.aws.config import API_VERSION
-from generic.library.flow import FlowStatus
+
+NODES = "nodes"
+"""The purpose of what machines use."""
 
 
 @attrs.frozen(kw_only=True)
 class Subnet(KeepsUnknownFields):
-    """A subnet; `purpose` is the name of its field in the zone: workers, public, internal."""
+    """A subnet; `purpose` is "nodes", "public" or "internal"."""
 
     id: str
     purpose: str
@@ -36,12 +35,43 @@ class SecurityGroup(KeepsUnknownFields):
 
 
 @attrs.define(kw_only=True)
-class Vpc(KeepsUnknownFields):
+class VpcStatus(KeepsUnknownFields):
     """The VPC and its resources; an id is "" while it is unknown."""
 
     id: str = ""
     subnets: list[Subnet] = attrs.field(factory=list)
     security_groups: list[SecurityGroup] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class Ec2Status(KeepsUnknownFields):
+    """The key pair of the machines; "" without one."""
+
+    key_name: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class InstanceProfile(KeepsUnknownFields):
+    """An instance profile."""
+
+    purpose: str
+    name: str
+
+
+@attrs.frozen(kw_only=True)
+class Role(KeepsUnknownFields):
+    """A role."""
+
+    purpose: str
+    arn: str
+
+
+@attrs.define(kw_only=True)
+class IamStatus(KeepsUnknownFields):
+    """The permissions of machines."""
+
+    instance_profiles: list[InstanceProfile] = attrs.field(factory=list)
+    roles: list[Role] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
@@ -53,12 +83,13 @@ class Remembered(KeepsUnknownFields):
 
 
 @attrs.define(kw_only=True)
-class InfrastructureStatus(FlowStatus):
-    """providerStatus of an Infrastructure; `vpc` is complete after each successful reconcile."""
+class InfrastructureStatus(Remembered):
+    """providerStatus of an Infrastructure, written after each successful reconcile."""
 
-    api_version: str = API_VERSION
     kind: str = "InfrastructureStatus"
-    vpc: Vpc = attrs.field(factory=Vpc)
+    ec2: Ec2Status = attrs.field(factory=Ec2Status)
+    iam: IamStatus = attrs.field(factory=IamStatus)
+    vpc: VpcStatus = attrs.field(factory=VpcStatus)
 
 
 @attrs.define(kw_only=True)
@@ -99,11 +130,11 @@ class DNSRecordStatus(Remembered):
     zone: str = ""
 
 
-def network_of(obj: ControlPlane | Worker) -> Vpc:
-    """Return the network that the shoot's Infrastructure reported, without an id before that.
+def infrastructure_of(obj: ControlPlane | Worker) -> InfrastructureStatus:
+    """Return what the shoot's Infrastructure reported, without ids before that.
 
     Raises ConfigurationError if it is not AWS's.
     """
     where = f"{obj.KIND.name} {obj.key}: spec.infrastructureProviderStatus"
     given = obj.spec.infrastructure_provider_status or {}
-    return decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc
+    return decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS")

@@ -7,7 +7,7 @@ A bastion has its own tag: it is not part of the network, which has the shoot's.
 
 from collections.abc import Iterable
 
-from actuator.meta import Raw
+from actuator import Raw
 
 NAME = "Name"
 Mark = dict[str, str]
@@ -17,6 +17,11 @@ Mark = dict[str, str]
 def mark(technical_id: str) -> Mark:
     """Return the tag of a shoot's resources."""
     return {f"kubernetes.io/cluster/{technical_id}": "1"}
+
+
+def address_mark(technical_id: str) -> Mark:
+    """Return the tags of the address of a shoot's control plane: NAT gateways have others."""
+    return {**mark(technical_id), NAME: technical_id}
 
 
 def bastion_mark(technical_id: str, name: str) -> Mark:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from actuator import ExternalResource
-from extensions.aws import records, tags
-from extensions.aws.bucket import BUCKET, OBJECTS, Bucket, Found
+from extensions.aws import iam, records, tags
+from extensions.aws.bucket import BUCKET, OBJECTS, Bucket, BucketState
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Service
 from extensions.aws.ec2 import TYPES, ResourceType, describe
 from extensions.aws.errors import CloudError
@@ -43,10 +43,15 @@ def _described(type: ResourceType, cloud: Cloud, resource: ExternalResource) -> 
     return bool(describe(cloud, type, wanted))
 
 
+def _named(type: ResourceType, cloud: Cloud, resource: ExternalResource) -> bool:
+    name = resource.id or resource.tags.get(tags.NAME, "")
+    return bool(name and iam.look(cloud, type, name))
+
+
 def _bucket(cloud: Cloud, resource: ExternalResource) -> bool | None:
     """Return None for a bucket with other tags: the extension's, or created later by others."""
     found = Bucket(cloud, resource.id).look()
-    return None if found is Found.FOREIGN else found is not Found.NOTHING
+    return None if found is BucketState.FOREIGN else found is not BucketState.NOTHING
 
 
 def _objects(cloud: Cloud, resource: ExternalResource) -> bool:
@@ -56,6 +61,7 @@ def _objects(cloud: Cloud, resource: ExternalResource) -> bool:
 
 _LOOKS: Mapping[str, tuple[Service, Look]] = {
     **{type.name: ("ec2", partial(_described, type)) for type in TYPES},
+    **{type.name: ("iam", partial(_named, type)) for type in iam.TYPES},
     BUCKET: ("s3", _bucket),
     OBJECTS: ("s3", _objects),
     RECORD_SET: ("route53", lambda cloud, resource: records.exists(cloud, resource.id)),

@@ -4,17 +4,22 @@ The machine controller for EC2 runs beside the machine-controller-manager; the c
 manager replaces the code in kube-controller-manager and in the kubelet.
 """
 
-from actuator.meta import Raw
+from actuator import Raw
 from actuator.v1alpha1 import OperatingSystemConfig
-from generic.library.imagevector import load_images
-from generic.library.webhooks import AdmissionRequest
-from generic.library.webhooks.controlplane import (
+from generic.library import load_images
+from generic.library.webhooks import (
+    AdmissionRequest,
     ControlPlaneMutator,
+    Deployment,
+    ResourcePolicy,
+    SystemdUnit,
+    VerticalPodAutoscaler,
+    ensure,
+    ensure_flag,
     machine_sidecar,
     machine_sidecar_policy,
+    remove_flag,
 )
-from generic.library.webhooks.edits import SystemdUnit, ensure, ensure_flag, remove_flag
-from generic.library.webhooks.objects import Deployment, ResourcePolicy, VerticalPodAutoscaler
 
 _TYPE = "aws"
 _IMAGE = "machine-controller-manager-provider-aws"
@@ -43,8 +48,10 @@ class AwsMutator(ControlPlaneMutator):
 
     def machine_controller_manager(self, request: AdmissionRequest[Deployment], /) -> None:
         """Add the machine controller, without which no machine is created."""
-        image = self._images.references(request.cluster(), _IMAGE)[_IMAGE]
-        ensure(request.new.pod.containers, machine_sidecar(_TYPE, request.namespace, image))
+        cluster = request.cluster()
+        image = self._images.references(cluster, _IMAGE)[_IMAGE]
+        sidecar = machine_sidecar(_TYPE, request.namespace, image, cluster)
+        ensure(request.new.pod.containers, sidecar)
 
     def machine_controller_manager_vpa(
         self, request: AdmissionRequest[VerticalPodAutoscaler], /

@@ -8,6 +8,8 @@ objects from the seed, and remaining machines carry the shoot's tag.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
+
 from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource
 from actuator.v1alpha1 import Worker, WorkerPool
 from extensions.aws import machineclass, tags
@@ -15,7 +17,7 @@ from extensions.aws.account import OnAws
 from extensions.aws.config import WorkerConfig
 from extensions.aws.ec2 import INSTANCE
 from extensions.aws.errors import codes_in
-from extensions.aws.status import Vpc, network_of
+from extensions.aws.status import InfrastructureStatus, infrastructure_of
 from generic.library.worker import (
     GenericWorker,
     MachineGroup,
@@ -36,24 +38,26 @@ _TECHNICAL_ID = "technicalID"
 """Field of providerStatus, set if the technical ID differs from the Worker's namespace."""
 
 
-class AwsWorker(OnAws, GenericWorker):
+class AwsWorker(OnAws, GenericWorker[WorkerConfig]):
     """Machine deployments on EC2."""
 
-    provider_config = WorkerConfig
-
     def machine_deployments(
-        self, ctx: Context, worker: Worker, cluster: Cluster
+        self, ctx: Context[WorkerConfig], worker: Worker, cluster: Cluster
     ) -> Sequence[MachineGroup]:
         """Return one for each zone of each pool. Raises ConfigurationError."""
-        vpc, technical_id = network_of(worker), technical_id_of(cluster)
+        reported = infrastructure_of(worker)
+        technical_id = technical_id_of(cluster)
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
-        images = machineclass.amis(worker, cluster)
+        configs = [ctx.pool_config(index) for index in range(len(worker.spec.pools))]
+        images = machineclass.amis(worker, configs, cluster)
         return [
             group
-            for pool, ami in zip(worker.spec.pools, images, strict=True)
-            for group in _groups(ctx, worker, pool, cluster, vpc, ami)
+            for pool, config, ami in zip(worker.spec.pools, configs, images, strict=True)
+            for group in _groups(
+                ctx, worker, pool, cluster, reported, attrs.evolve(config, ami=ami)
+            )
         ]
 
     def error_codes(self, text: str) -> Iterable[ErrorCode]:
@@ -69,9 +73,15 @@ class AwsWorker(OnAws, GenericWorker):
 
 
 def _groups(
-    ctx: Context, worker: Worker, pool: WorkerPool, cluster: Cluster, vpc: Vpc, ami: str
+    ctx: Context,
+    worker: Worker,
+    pool: WorkerPool,
+    cluster: Cluster,
+    reported: InfrastructureStatus,
+    config: WorkerConfig,
 ) -> Iterator[MachineGroup]:
-    items, in_place = machineclass.hash_items(pool), machineclass.hash_items_in_place(pool)
+    items = machineclass.hash_items(pool)
+    in_place = machineclass.hash_items_in_place(pool)
     hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
     data = {"userData": user_data(ctx.client, worker, pool)}
     technical_id = technical_id_of(cluster)
@@ -81,7 +91,8 @@ def _groups(
             "add one to the Shoot"
         )
     for number, zone in enumerate(pool.zones):
-        interface = machineclass.interface(worker, pool, zone, vpc)
+        interface = machineclass.interface(worker, pool, zone, reported.vpc)
+        spec = machineclass.provider_spec(worker, pool, interface, config, technical_id)
         yield in_zone(
             worker,
             pool,
@@ -89,7 +100,7 @@ def _groups(
             number,
             hash=hash,
             provider="AWS",
-            provider_spec=machineclass.provider_spec(worker, pool, interface, ami, technical_id),
+            provider_spec={**spec, **machineclass.access(config, reported)},
             secret_data=data,
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},

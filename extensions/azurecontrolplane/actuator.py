@@ -22,19 +22,23 @@ from datetime import timedelta
 
 import attrs
 
-from actuator import Cluster, Context, ProviderConfig, RequeueAfter, Resource, Result
-from actuator.meta import Raw, parse_time
-from actuator.provider_config import read_config
+from actuator import (
+    Cluster,
+    Context,
+    ProviderConfig,
+    Raw,
+    RequeueAfter,
+    Resource,
+    Result,
+    parse_time,
+)
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
-from generic.kube.clock import eventual_now
-from generic.library import seedobjects
+from generic.library import eventual_now, find, load_images, seedobjects
 from generic.library.controlplane import GenericControlPlane, Situation
-from generic.library.imagevector import load_images
-from generic.library.lookup import find
 
 API_VERSION = "azure.provider.extensions.gardener.cloud/v1alpha1"
-PATIENCE = timedelta(minutes=10)
+MAX_WAIT = timedelta(minutes=10)
 """The controller's time to release the addresses, from the ControlPlane's deletionTimestamp."""
 _LOOK_AGAIN = 5.0
 """Seconds between two checks of another controller's progress."""
@@ -52,13 +56,12 @@ class ControlPlaneConfig(ProviderConfig):
     """Whether the remedy controller is deployed, which repairs stuck addresses and machines."""
 
 
-class AzureControlPlane(GenericControlPlane):
+class AzureControlPlane(GenericControlPlane[ControlPlaneConfig]):
     """Programs in the seed and in the shoot, and the objects that one of them leaves."""
 
     origin = "provider-azure"
     access_secrets = (_CLOUD_CONTROLLER, parts.REMEDY)
     seed_objects = remedies.GROUPS
-    provider_config = ControlPlaneConfig
 
     def __init__(self) -> None:
         self._images = load_images(__file__)
@@ -67,10 +70,10 @@ class AzureControlPlane(GenericControlPlane):
         """Return the cloud provider's configuration."""
         return [parts.cloud_config(at.namespace, at.control_plane.spec.region)]
 
-    def seed(self, at: Situation) -> list[Raw]:
+    def seed(self, at: Situation[ControlPlaneConfig]) -> list[Raw]:
         """Return the cloud controller manager, and the remedy controller if it is enabled."""
         names = [_CLOUD_CONTROLLER]
-        if _wants_remedies(at.control_plane):
+        if at.ctx.config.remedy_controller:
             names.append(parts.REMEDY)
         images = self._images.references(at.cluster, *names)
         rolled_by = {
@@ -89,35 +92,43 @@ class AzureControlPlane(GenericControlPlane):
         """Return the default storage class."""
         return [parts.storage_class()]
 
-    def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> Result | None:
+    def reconcile(
+        self, ctx: Context[ControlPlaneConfig], obj: ControlPlane, cluster: Cluster
+    ) -> Result | None:
         """Also for restore; clean up after a remedy controller that is disabled."""
         result = super().reconcile(ctx, obj, cluster)
-        if not _wants_remedies(obj):
+        if not ctx.config.remedy_controller:
             self._finalise(ctx, obj)
         return result
 
-    def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+    def delete(self, ctx: Context[ControlPlaneConfig], obj: ControlPlane, cluster: Cluster) -> None:
         """Delete all parts, and the remedy controller's objects."""
         self._wait_for_addresses(ctx, obj)
         super().delete(ctx, obj, cluster)
         self._finalise(ctx, obj)
 
-    def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+    def migrate(
+        self, ctx: Context[ControlPlaneConfig], obj: ControlPlane, cluster: Cluster
+    ) -> None:
         """Delete both in this seed; keep the resources in the shoot and in Azure."""
         super().migrate(ctx, obj, cluster)
         self._finalise(ctx, obj)
 
-    def force_delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+    def force_delete(
+        self, ctx: Context[ControlPlaneConfig], obj: ControlPlane, cluster: Cluster
+    ) -> None:
         """Delete the remedy controller's objects, and request the deletion of all parts."""
         ctx.delete_seed_objects(self.seed_objects)
         super().force_delete(ctx, obj, cluster)
 
     def _wait_for_addresses(self, ctx: Context, obj: ControlPlane) -> None:
         """Raise RequeueAfter while the controller has time left to release them."""
-        addresses, namespace = remedies.GROUPS[:1], obj.metadata.namespace
+        addresses = remedies.GROUPS[:1]
+        namespace = obj.metadata.namespace
         seedobjects.delete(ctx.client, addresses, namespace)
-        since, now = parse_time(obj.metadata.deletion_timestamp or ""), eventual_now(ctx.clock)
-        if now is None or now - since <= PATIENCE:  # what it does not release stays in Azure
+        since = parse_time(obj.metadata.deletion_timestamp or "")
+        now = eventual_now(ctx.clock)
+        if now is None or now - since <= MAX_WAIT:  # what it does not release stays in Azure
             seedobjects.check_deleted(ctx, addresses, namespace)
 
     def _finalise(self, ctx: Context, obj: ControlPlane) -> None:
@@ -125,7 +136,3 @@ class AzureControlPlane(GenericControlPlane):
         if find(ctx.client, _DEPLOYMENTS, parts.REMEDY, obj.metadata.namespace) is not None:
             raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Deployment {parts.REMEDY} to go")
         ctx.delete_seed_objects(self.seed_objects)
-
-
-def _wants_remedies(obj: ControlPlane) -> bool:
-    return read_config(ControlPlaneConfig, obj).remedy_controller

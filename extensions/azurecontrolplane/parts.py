@@ -3,8 +3,8 @@
 Images (`images.yaml`) are placeholders: this sample shows the objects and their order.
 """
 
-from actuator.meta import Raw
-from generic.library.manifests import manifest
+from actuator import Raw
+from generic.library import manifest
 
 CLOUD_CONFIG = "cloud-provider-config"
 REMEDY = "remedy-controller-azure"

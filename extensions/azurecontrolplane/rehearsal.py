@@ -7,16 +7,12 @@ uses Azure.
 from collections.abc import Sequence
 from typing import Any
 
-from actuator import Actuator
-from actuator.meta import Object, Raw
+from actuator import Actuator, Object, Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane.actuator import AzureControlPlane
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
-from generic.kube.crds import crd
-from generic.library.managedresources import ManagedResource
-from generic.library.manifests import manifest, manifest_of
-from generic.testing.drill.shoots import ShootRehearsal, extension_object
-from generic.testing.rehearsal import RehearsedShoot
+from generic.library import manifest, manifest_of
+from generic.testing import RehearsedShoot, ShootRehearsal, extension_object
 
 
 class AzureRehearsal(ShootRehearsal):
@@ -24,10 +20,7 @@ class AzureRehearsal(ShootRehearsal):
 
     title = "Control plane on Azure (without Azure)"
     takes_over = True
-
-    def crds(self) -> Sequence[Raw]:
-        """The remedy controller's kinds, and Gardener's ManagedResource."""
-        return [crd(cls) for cls in (PublicIPAddress, VirtualMachine, ManagedResource)]
+    other_kinds = (PublicIPAddress, VirtualMachine)
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's only actuator; no remedy controller."""

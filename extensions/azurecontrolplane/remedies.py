@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from actuator import DefaultStatus, Kind, Object, SeedObjects
-from actuator.meta import Column, Raw, own_kind
+from actuator import Column, DefaultStatus, Kind, Object, Raw, SeedObjects, own_kind
 
 _GROUP = "azure.remedy.gardener.cloud"
 
@@ -44,8 +43,5 @@ class VirtualMachine(Object):
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
 
 
-GROUPS = tuple(
-    SeedObjects(kind.api_version, kind.plural, [kind.finalizer])
-    for kind in (PublicIPAddress.KIND, VirtualMachine.KIND)
-)
+GROUPS = tuple(SeedObjects(cls, [cls.KIND.finalizer]) for cls in (PublicIPAddress, VirtualMachine))
 """All objects of these kinds in a namespace are the remedy controller's; no selector is needed."""

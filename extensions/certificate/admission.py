@@ -6,9 +6,11 @@ actuator chart extensions.certificate.admission:admission --admission --output c
 import generic
 from actuator.v1alpha1 import Extension
 from extensions.certificate.config import CertificateConfig
-from generic.library.webhooks.admission import ConfigAdmission
+from generic.library.webhooks import ConfigAdmission
 
-ISSUERS = ConfigAdmission(kind=Extension, config=CertificateConfig, type="certificate-service")
+ISSUERS = ConfigAdmission(
+    kind=Extension, config=CertificateConfig, type="certificate-service", defaults=True
+)
 
 
 def admission(manager: generic.Manager) -> None:

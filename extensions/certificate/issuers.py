@@ -9,9 +9,19 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import Actuator, Cluster, Context, Kind, Object, Resource
-from actuator.interface import resource_of
-from actuator.meta import Column, DefaultStatus, ForceSource, KeepsUnknownFields, Schema, own_kind
+from actuator import (
+    Actuator,
+    Cluster,
+    Column,
+    Context,
+    DefaultStatus,
+    ForceSource,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    Schema,
+    own_kind,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -36,9 +46,6 @@ class Issuer(Object):
 
     spec: Annotated[IssuerSpec, Schema(required=True)] = attrs.field(factory=IssuerSpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
-
-
-ISSUERS: Resource = resource_of(Issuer.KIND)
 
 
 class IssuerController(Actuator[Issuer]):

@@ -14,10 +14,9 @@ import os
 import generic
 from actuator import ConfigurationError
 from extensions.externaldatabase.actuator import DatabaseActuator
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from extensions.externaldatabase.server import Server, Traffic
-from generic.reconciler.deletion.escalation import Escalation, Then
+from extensions.externaldatabase.server import DatabaseServer, Traffic
 
 __all__ = ["DatabaseActuator", "ExternalDatabase", "extension", "server_for"]
 
@@ -45,24 +44,25 @@ def extension(manager: generic.Manager) -> None:
     manager.add(
         DatabaseActuator(servers),
         workers=_WORKERS,
-        escalations=[Escalation(after=_number(_GIVE_UP, _DAY), then=Then.GIVE_UP)],
+        give_up_after={None: _number(_GIVE_UP, _DAY)},
     )
 
 
-def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Server:
+def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> DatabaseServer:
     """Return the engine's server at the URL; `ca` as in Endpoint. Raises ConfigurationError."""
     # Only the engines that are used: each driver takes 0.1 s to import.
     if engine is Engine.POSTGRES:
         from extensions.externaldatabase import postgres
 
-        return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT, ca), traffic)
+        return postgres.PostgresServer(DatabaseEndpoint.parse(url, postgres.PORT, ca), traffic)
     from extensions.externaldatabase import mysql
 
-    return mysql.MySqlServer(Endpoint.parse(url, mysql.PORT, ca), traffic)
+    return mysql.MySqlServer(DatabaseEndpoint.parse(url, mysql.PORT, ca), traffic)
 
 
-def _server(engine: Engine, rate: float) -> Server:
-    url, ca = os.environ[_URLS[engine]], os.environ.get(_CAS[engine], "")
+def _server(engine: Engine, rate: float) -> DatabaseServer:
+    url = os.environ[_URLS[engine]]
+    ca = os.environ.get(_CAS[engine], "")
     try:
         return server_for(engine, url, Traffic(rate), ca)
     except ConfigurationError as error:

@@ -32,7 +32,7 @@ from extensions.externaldatabase.connection import (
 )
 from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
 from extensions.externaldatabase.names import problem_with
-from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Server
+from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, ClaimState, DatabaseServer
 
 _LOOK_AGAIN = 300.0
 """Seconds between two checks of a healthy database."""
@@ -43,7 +43,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
 
     permissions = PERMISSIONS
 
-    def __init__(self, servers: Mapping[Engine, Server]) -> None:
+    def __init__(self, servers: Mapping[Engine, DatabaseServer]) -> None:
         self._servers = servers
 
     def validate(
@@ -57,7 +57,8 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
 
     def reconcile(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> Result:
         """Ensure that the database and its connection Secret exist."""
-        server, claim = self._server(obj), claim_of(obj)
+        server = self._server(obj)
+        claim = claim_of(obj)
         found = server.look(claim)
         _refuse_lost(obj, found)
         _refuse_foreign(obj, claim, found)
@@ -97,7 +98,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
     def still_exists(self, resource: ExternalResource) -> bool | None:
         """Whether the server has the resource, and it still belongs to the same object."""
         engine, _, what = resource.type.partition("::")
-        server = next((one for name, one in self._servers.items() if name == engine), None)
+        server = next((server for name, server in self._servers.items() if name == engine), None)
         if server is None or "login" not in resource.tags:
             return None
         tags = resource.tags
@@ -105,7 +106,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
         found = server.look(claim)
         return found.has_login if what == LOGIN else found.holder == claim.login
 
-    def _server(self, obj: ExternalDatabase) -> Server:
+    def _server(self, obj: ExternalDatabase) -> DatabaseServer:
         """Return the server of the object's engine. Raises ConfigurationError if there is none."""
         server = self._servers.get(obj.spec.engine)
         if server is None:
@@ -133,7 +134,9 @@ def dbid(engine: Engine, claim: Claim) -> str:
     return f"{engine}/{claim.database}"
 
 
-def external(engine: Engine, server: Server | None, what: str, claim: Claim) -> ExternalResource:
+def external(
+    engine: Engine, server: DatabaseServer | None, what: str, claim: Claim
+) -> ExternalResource:
     """Return the record of a resource on a server; the region is the server's address."""
     there = server.endpoint if server else None
     tags = {"login": claim.login, "owner": claim.owner}
@@ -147,7 +150,7 @@ def external(engine: Engine, server: Server | None, what: str, claim: Claim) -> 
     )
 
 
-def _refuse_lost(obj: ExternalDatabase, found: Found) -> None:
+def _refuse_lost(obj: ExternalDatabase, found: ClaimState) -> None:
     if obj.status.dbid and found.holder is None:
         raise ActuatorError(
             f"Database {obj.status.dbid} is missing on its server; restore it with its mark, or "
@@ -157,7 +160,7 @@ def _refuse_lost(obj: ExternalDatabase, found: Found) -> None:
         )
 
 
-def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: Found) -> None:
+def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: ClaimState) -> None:
     if found.holder in (None, claim.login):
         return
     raise ActuatorError(

@@ -11,15 +11,21 @@ from contextlib import suppress
 
 import attrs
 
-from actuator import ActuatorError, Context, ErrorCode, RequeueAfter, Resource
-from actuator.meta import Base64, Raw
-from actuator.ownership import is_owned_by, owner_permission, with_owner
+from actuator import (
+    ActuatorError,
+    Base64,
+    Context,
+    ErrorCode,
+    Raw,
+    RequeueAfter,
+    Resource,
+    is_owned_by,
+    owner_permission,
+    with_owner,
+)
 from extensions.externaldatabase.kind import ExternalDatabase
-from extensions.externaldatabase.server import Claim, Server
-from generic.kube.patches import replace, test, test_version
-from generic.kube.writing import write
-from generic.library.lookup import find
-from generic.library.manifests import manifest
+from extensions.externaldatabase.server import Claim, DatabaseServer
+from generic.library import find, manifest, write
 
 SECRETS = Resource("v1", "secrets")
 PERMISSIONS = (
@@ -34,7 +40,9 @@ def secret_name(obj: ExternalDatabase) -> str:
     return f"{obj.metadata.name}-connection"
 
 
-def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server: Server) -> str:
+def ensure_connection(
+    ctx: Context, obj: ExternalDatabase, claim: Claim, server: DatabaseServer
+) -> str:
     """Create or update the connection Secret; return the password in it.
 
     Raises ActuatorError if a Secret of that name belongs to others, RequeueAfter if it belongs to a
@@ -58,12 +66,13 @@ def keep_connection(ctx: Context, obj: ExternalDatabase) -> None:
     if there is None or not is_owned_by(there, obj):
         return
     meta = there["metadata"]
-    others = [one for one in meta["ownerReferences"] if one["uid"] != obj.metadata.uid]
-    patch = [
-        test("/metadata/uid", meta["uid"]),
-        test_version(there),
-        replace("/metadata/ownerReferences", others),
+    others = [
+        owner_reference
+        for owner_reference in meta["ownerReferences"]
+        if owner_reference["uid"] != obj.metadata.uid
     ]
+    read = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    patch: Raw = {"metadata": {**read, "ownerReferences": others}}
     ctx.client.patch(SECRETS, secret_name(obj), obj.metadata.namespace, patch)
 
 
@@ -72,7 +81,9 @@ def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
         return
     owners = secret["metadata"].get("ownerReferences") or []
     name = f"Secret {obj.metadata.namespace}/{secret_name(obj)}"
-    if any((one["kind"], one["name"]) == (obj.KIND.name, obj.metadata.name) for one in owners):
+    if any(
+        (owner["kind"], owner["name"]) == (obj.KIND.name, obj.metadata.name) for owner in owners
+    ):
         raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {name} of an earlier object to be collected")
     raise ActuatorError(
         f"{name} exists and has another owner; remove it, or give the {obj.KIND.name} another name",
@@ -80,7 +91,7 @@ def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
     )
 
 
-def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) -> Raw:
+def _secret(obj: ExternalDatabase, claim: Claim, server: DatabaseServer, password: str) -> Raw:
     there = attrs.evolve(server.endpoint, user=claim.login, password=password)
     texts = {
         "host": there.host,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from extensions.externaldatabase.server import Found
+from extensions.externaldatabase.server import ClaimState
 
 REQUIRED = "MySQL 8.0.16 or later, or MariaDB 10.5 or later"
 _OLDEST = (8, 0, 16)
@@ -58,7 +58,7 @@ class Dialect:
         """Return the query for a database's mark, NULL if missing, a login, and `begun`."""
         return _LOOK.format(databases=self.databases, begun=self.begun)
 
-    def provision(self, found: Found) -> list[Step]:
+    def provision(self, found: ClaimState) -> list[Step]:
         """Return the steps that create or update database and login."""
         verbs = ("CREATE USER IF NOT EXISTS", "ALTER USER")
         login = "set a login", [f"{verb} %(login)s@'%%' {self.identified}" for verb in verbs]
@@ -68,7 +68,7 @@ class Dialect:
         unmarked = self._marking() if missing or not found.marked else []
         return [login, *missing, *unmarked, _OPEN]
 
-    def remove(self, found: Found, *, holds: bool) -> list[Step]:
+    def remove(self, found: ClaimState, *, holds: bool) -> list[Step]:
         """Return the steps that delete the login, and the database if the login holds it.
 
         A database without mark is marked first, because another object may mark it meanwhile.

@@ -11,7 +11,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @attrs.frozen(kw_only=True)
-class Endpoint:
+class DatabaseEndpoint:
     """A server and an account on it. The representation does not contain the password.
 
     `ca` is the PEM bundle that verifies the server's certificate; "" is the system's. `tls` is
@@ -26,7 +26,7 @@ class Endpoint:
     tls: bool = True
 
     @classmethod
-    def parse(cls, url: str, default_port: int, ca: str = "") -> "Endpoint":
+    def parse(cls, url: str, default_port: int, ca: str = "") -> "DatabaseEndpoint":
         """Parse `scheme://user:password@host[:port][?sslmode=MODE]`, parts percent-encoded.
 
         MODE is `verify-full`, the default, or `disable` for a loopback server. Raises
@@ -36,7 +36,8 @@ class Endpoint:
             parts = urlsplit(url)
             port = parts.port or default_port
         except ValueError:
-            parts, port = urlsplit(""), default_port
+            parts = urlsplit("")
+            port = default_port
         if not (parts.hostname and parts.username and parts.password):
             raise ConfigurationError(
                 "the URL of a database server has no host, user or password; "

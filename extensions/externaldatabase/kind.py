@@ -5,8 +5,16 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import ConditionedStatus, Kind, Object, ReadyReasons
-from actuator.meta import Column, KeepsUnknownFields, Schema, own_kind
+from actuator import (
+    Column,
+    ConditionedStatus,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    ReadyReasons,
+    Schema,
+    own_kind,
+)
 
 GROUP = "database.actuator.extensions.gardener.cloud"
 

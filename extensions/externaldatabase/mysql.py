@@ -15,15 +15,15 @@ from pymysql.cursors import Cursor
 
 from actuator import ErrorCode
 from extensions.externaldatabase.dialects import DROP_LOGIN, REQUIRED, Dialect, Step, dialect_of
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.names import identifier, pattern
 from extensions.externaldatabase.server import (
     DATABASE,
     LOGIN,
     Check,
     Claim,
-    Found,
-    Refused,
+    ClaimState,
+    RequestRefused,
     Traffic,
 )
 
@@ -54,7 +54,7 @@ def _refuse(_connection: object) -> None:
     raise pymysql.OperationalError(_NO_PLUGIN, "the server asks for the password in clear text")
 
 
-def connect(there: Endpoint, database: str | None = None) -> "Connection[Cursor]":
+def connect(there: DatabaseEndpoint, database: str | None = None) -> "Connection[Cursor]":
     """Connect with verified TLS and a plugin that hides the password. Raises MySQLError."""
     refused = _SENDS_PASSWORD if there.tls else (*_SENDS_PASSWORD, _NEEDS_TLS)
     return pymysql.connect(
@@ -79,23 +79,23 @@ class MySqlServer:
 
     scheme = "mysql"
 
-    def __init__(self, endpoint: Endpoint, traffic: Traffic) -> None:
+    def __init__(self, endpoint: DatabaseEndpoint, traffic: Traffic) -> None:
         self.endpoint = endpoint
         self._traffic = traffic
 
-    def look(self, claim: Claim) -> Found:
+    def look(self, claim: Claim) -> ClaimState:
         """See Server."""
         identifier(claim.database)  # an invalid name cannot be that of an existing database
         with self._connected() as (cursor, dialect), self._request("look for a database"):
             cursor.execute(dialect.look, attrs.asdict(claim))
             mark, has_login, begun = cursor.fetchall()[0]
         if mark == "" and has_login and begun:
-            return Found(holder=claim.login, has_login=True, marked=False)
+            return ClaimState(holder=claim.login, has_login=True, marked=False)
         marked = Claim.marked(claim.database, mark)
         holder = marked.login if marked else ""
-        return Found(holder=None if mark is None else holder, has_login=bool(has_login))
+        return ClaimState(holder=None if mark is None else holder, has_login=bool(has_login))
 
-    def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
+    def provision(self, claim: Claim, password: str, found: ClaimState, check: Check) -> None:
         """See Server."""
         with self._connected() as (cursor, dialect):
             grant = self._grant(cursor, dialect, claim.database)
@@ -134,7 +134,8 @@ class MySqlServer:
     def _run(
         self, cursor: Cursor, step: Step, claim: Claim, grant: str = "", password: str = ""
     ) -> None:
-        name, grant = identifier(claim.database).replace("%", "%%"), grant.replace("%", "%%")
+        name = identifier(claim.database).replace("%", "%%")
+        grant = grant.replace("%", "%%")
         values = {**attrs.asdict(claim), "mark": claim.mark, "password": password}
         what, statements = step
         with self._request(what):
@@ -156,7 +157,7 @@ class MySqlServer:
             dialect = dialect_of(version)
             if dialect is None:
                 why = f"it is version {version}; use {REQUIRED}"
-                raise Refused(self._name, "serve", why, ErrorCode.ERR_CONFIGURATION_PROBLEM)
+                raise RequestRefused(self._name, "serve", why, ErrorCode.ERR_CONFIGURATION_PROBLEM)
             yield connection.cursor(), dialect
 
     @contextmanager
@@ -168,7 +169,7 @@ class MySqlServer:
                 number, *rest = error.args or (0,)
                 why = "a syntax error" if number == _SYNTAX_ERROR else " ".join(map(str, rest))
                 code = _MEANINGS.get(number, ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES)
-                raise Refused(self._name, what, why or str(error), code) from None
+                raise RequestRefused(self._name, what, why or str(error), code) from None
 
     @property
     def _name(self) -> str:

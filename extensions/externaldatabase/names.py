@@ -9,9 +9,9 @@ import re
 from actuator import ConfigurationError
 
 _ALLOWED = re.compile(r"[a-z][a-z0-9_-]{2,62}")
-_MOST_BYTES = 63
+_MAX_BYTES = 63
 """PostgreSQL truncates longer names ("Identifiers and Key Words"); MySQL and MariaDB allow 64."""
-_LONGEST_PATTERN = 64
+_MAX_PATTERN = 64
 
 
 def problem_with(name: str) -> str | None:
@@ -19,7 +19,7 @@ def problem_with(name: str) -> str | None:
     if _ALLOWED.fullmatch(name):
         return None
     return (
-        f"{name!r} is no name of a database here; take 3 to {_MOST_BYTES} of the characters "
+        f"{name!r} is no name of a database here; take 3 to {_MAX_BYTES} of the characters "
         "a-z, 0-9, _ and -, and begin with a letter"
     )
 
@@ -27,7 +27,7 @@ def problem_with(name: str) -> str | None:
 def checked(name: str) -> str:
     """Return the name if a server can use it unchanged. Raises ConfigurationError."""
     encoded = name.encode("utf-8", "replace")
-    if "\0" in name or encoded.decode() != name or not 0 < len(encoded) <= _MOST_BYTES:
+    if "\0" in name or encoded.decode() != name or not 0 < len(encoded) <= _MAX_BYTES:
         raise ConfigurationError(f"{name!r} cannot be the name of anything on a database server")
     return name
 
@@ -49,10 +49,10 @@ def pattern(name: str) -> str:
     """
     identifier(name)
     escaped = re.sub(r"([_%\\])", r"\\\1", name)
-    if len(escaped) > _LONGEST_PATTERN:
+    if len(escaped) > _MAX_PATTERN:
         raise ConfigurationError(
             f"{name!r} is too long for a grant on a MySQL server, where each _ counts twice; "
-            f"take at most {_LONGEST_PATTERN} characters"
+            f"take at most {_MAX_PATTERN} characters"
         )
     return _quoted(escaped)
 

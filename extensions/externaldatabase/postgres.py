@@ -17,15 +17,15 @@ import psycopg
 from psycopg import sql
 
 from actuator import ErrorCode
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.names import checked
 from extensions.externaldatabase.server import (
     DATABASE,
     LOGIN,
     Check,
     Claim,
-    Found,
-    Refused,
+    ClaimState,
+    RequestRefused,
     Traffic,
 )
 
@@ -70,7 +70,7 @@ FROM pg_roles r LEFT JOIN pg_database d ON d.datdba = r.oid
 
 
 @contextmanager
-def connect(there: Endpoint, database: str = _DATABASE) -> Iterator[Connection]:
+def connect(there: DatabaseEndpoint, database: str = _DATABASE) -> Iterator[Connection]:
     """Connect with verified TLS and SCRAM, which never sends the password itself.
 
     Raises psycopg.Error. Source: PostgreSQL documentation, "Parameter Key Words" of libpq.
@@ -101,19 +101,19 @@ class PostgresServer:
 
     scheme = "postgresql"
 
-    def __init__(self, endpoint: Endpoint, traffic: Traffic) -> None:
+    def __init__(self, endpoint: DatabaseEndpoint, traffic: Traffic) -> None:
         self.endpoint = endpoint
         self._traffic = traffic
 
-    def look(self, claim: Claim) -> Found:
+    def look(self, claim: Claim) -> ClaimState:
         """See Server."""
         with self._request("look for a database") as connection:
             names = (checked(claim.database), claim.login)
             row = connection.execute(_LOOK, names).fetchone()
         assert row is not None, "it is no query for rows"
-        return Found(holder=row[0], has_login=row[1])
+        return ClaimState(holder=row[0], has_login=row[1])
 
-    def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
+    def provision(self, claim: Claim, password: str, found: ClaimState, check: Check) -> None:
         """See Server."""
         check()
         self._set_login(claim, password, "ALTER" if found.has_login else "CREATE")
@@ -140,7 +140,7 @@ class PostgresServer:
         if rows:
             places = ", ".join(str(name) for (name,) in rows)
             why = f"{claim.login} has privileges or objects in {places}; revoke or drop them there"
-            raise Refused(self._name, what, why, ErrorCode.ERR_INFRA_DEPENDENCIES)
+            raise RequestRefused(self._name, what, why, ErrorCode.ERR_INFRA_DEPENDENCIES)
 
     def holdings(self) -> Sequence[tuple[str, Claim]]:
         """See Server."""
@@ -192,13 +192,13 @@ class PostgresServer:
             except psycopg.Error as error:
                 raise self._refused(what, error) from None
 
-    def _refused(self, what: str, error: psycopg.Error) -> Refused:
+    def _refused(self, what: str, error: psycopg.Error) -> RequestRefused:
         """Return the error without the statement, and without the driver's context."""
         said = error.diag.message_primary or str(error) or type(error).__name__
         why = said.rpartition("FATAL: ")[2]  # without the driver's prefix
         if detail := error.diag.message_detail:
             why = f"{why} ({'; '.join(detail.splitlines())})"
-        return Refused(self._name, what, why, _code(error))
+        return RequestRefused(self._name, what, why, _code(error))
 
     @property
     def _name(self) -> str:
@@ -211,5 +211,5 @@ def _code(error: psycopg.Error) -> ErrorCode:
             return ErrorCode.ERR_INFRA_UNAUTHENTICATED
         return ErrorCode.ERR_INFRA_DEPENDENCIES
     known = (error.sqlstate, error.sqlstate[:2])
-    meanings = (_MEANINGS[one] for one in known if one in _MEANINGS)
+    meanings = (_MEANINGS[item] for item in known if item in _MEANINGS)
     return next(meanings, ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES)

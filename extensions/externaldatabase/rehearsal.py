@@ -13,16 +13,15 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ExternalResource
-from actuator.meta import Raw
+from actuator import Actuator, ExternalResource, Raw
 from extensions.externaldatabase import mysql, postgres, server_for
 from extensions.externaldatabase.actuator import DatabaseActuator, external
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA, MariaDb, Postgres
-from generic.library.manifests import manifest_of
-from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
+from generic.library import manifest_of
+from generic.testing import Around, Rehearsal, RehearsedShoot
 
 _ACCOUNT = "extension"
 _BREAKS: Mapping[str, tuple[str, str]] = {
@@ -75,7 +74,7 @@ class DatabaseRehearsal(Rehearsal):
                 server.start()
             role = f"CREATE ROLE {_ACCOUNT} LOGIN CREATEDB CREATEROLE"
             self._execute(role, f"CREATE USER {_ACCOUNT}@'%'")
-            self.mend_outside()
+            self.repair_failure()
             on_error.pop_all()
         urls = {engine.value: self.endpoint(engine).url("server") for engine in Engine}
         self._shared = {**urls, _CA: CA}
@@ -85,11 +84,11 @@ class DatabaseRehearsal(Rehearsal):
         for server in self.servers.values():
             server.close()
 
-    def endpoint(self, engine: Engine) -> Endpoint:
+    def endpoint(self, engine: Engine) -> DatabaseEndpoint:
         """Return the server's endpoint with the extension's account."""
         return attrs.evolve(self.administrator(engine), user=_ACCOUNT, password=self._password)
 
-    def administrator(self, engine: Engine) -> Endpoint:
+    def administrator(self, engine: Engine) -> DatabaseEndpoint:
         """Return the server's endpoint with the administrator's account."""
         return self.servers[engine].administrator
 
@@ -121,11 +120,11 @@ class DatabaseRehearsal(Rehearsal):
         """Request a name that is not allowed."""
         manifest["spec"]["name"] = _HOSTILE
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         self._execute(*_BREAKS[scenario])
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Restore permissions and passwords of the extension's accounts; no database was lost."""
         self._execute(
             f"ALTER ROLE {_ACCOUNT} LOGIN PASSWORD '{self._password}'",
@@ -136,7 +135,7 @@ class DatabaseRehearsal(Rehearsal):
             f"GRANT ALL PRIVILEGES ON *.* TO {_ACCOUNT}@'%' WITH GRANT OPTION",
         )
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return all resources with the extension's mark on both servers."""
         found = []
         for engine in Engine:

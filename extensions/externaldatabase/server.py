@@ -13,9 +13,10 @@ from typing import Protocol
 import attrs
 
 from actuator import ActuatorError, ErrorCode
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 
-DATABASE, LOGIN = "Database", "Login"
+DATABASE = "Database"
+LOGIN = "Login"
 """The types of the extension's resources on a server."""
 _MARK = "actuator"
 _NOT_TRUSTED = re.compile(
@@ -26,7 +27,7 @@ _REMEDY = (
     "TLS with a verified certificate, and authentication without a clear-text password, are "
     "required: configure the server, and set the key ca.crt of the admin Secret to its CA"
 )
-_MOST = 500
+_MAX_ROWS = 500
 """Maximum characters of a server's own message."""
 
 Check = Callable[[], None]
@@ -59,7 +60,7 @@ class Claim:
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class ClaimState:
     """The state of a claim on a server: `holder` is the login that has the database.
 
     `holder` is None if there is no such database, and "" if it belongs to others. `marked` is False
@@ -71,13 +72,14 @@ class Found:
     marked: bool = True
 
 
-class Refused(ActuatorError):
+class RequestRefused(ActuatorError):
     """A server did not execute a request."""
 
     def __init__(self, server: str, what: str, why: str, code: ErrorCode) -> None:
-        text = f"{server} did not {what}: {' '.join(why.split())[:_MOST]}"
+        text = f"{server} did not {what}: {' '.join(why.split())[:_MAX_ROWS]}"
         if _NOT_TRUSTED.search(why):
-            code, text = ErrorCode.ERR_CONFIGURATION_PROBLEM, f"{text}; {_REMEDY}"
+            code = ErrorCode.ERR_CONFIGURATION_PROBLEM
+            text = f"{text}; {_REMEDY}"
         super().__init__(text, codes=[code])
 
 
@@ -104,18 +106,18 @@ class Traffic:
         yield
 
 
-class Server(Protocol):
+class DatabaseServer(Protocol):
     """A server on which the extension may create databases. All methods raise Refused."""
 
     scheme: str
     """The scheme of its databases' URLs."""
 
-    endpoint: Endpoint
+    endpoint: DatabaseEndpoint
 
-    def look(self, claim: Claim) -> Found:
+    def look(self, claim: Claim) -> ClaimState:
         """Return the current state."""
 
-    def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
+    def provision(self, claim: Claim, password: str, found: ClaimState, check: Check) -> None:
         """Create or update database and login; only that login may use the database.
 
         `found` is the previous state; the database must not belong to others.

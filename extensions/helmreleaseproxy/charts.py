@@ -17,9 +17,9 @@ _URL = re.compile(
 _REMOTE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{,99}", re.ASCII)
 _VERSION = re.compile(r"(?=.{,100}$)v?\d+\.\d+\.\d+([+-][A-Za-z0-9.+-]+)?", re.ASCII)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_RELEASE = 53
+_MAX_RELEASE = 53
 """Helm documentation, "helm install"; a namespace may have 63 characters."""
-_LONGEST_NAMESPACE = 63
+_MAX_NAMESPACE = 63
 
 
 def chart_problems(
@@ -31,22 +31,22 @@ def chart_problems(
     """
     if spec.repo_url:
         yield from _remote_problems(spec)
-    elif not _fits(spec.chart, _LONGEST_NAMESPACE):
+    elif not _fits(spec.chart, _MAX_NAMESPACE):
         yield FieldProblem(
             field="spec.chart",
             detail=f"{spec.chart!r} is no name of a chart; set it, or repoURL and chartName",
         )
     elif not (charts / spec.chart / "Chart.yaml").is_file():
-        there = ", ".join(sorted(one.parent.name for one in charts.glob("*/Chart.yaml")))
+        there = ", ".join(sorted(path.parent.name for path in charts.glob("*/Chart.yaml")))
         detail = f"there is no chart {spec.chart!r}; choose one of: {there or 'none'}"
         yield FieldProblem(field="spec.chart", detail=detail)
-    if not _fits(spec.namespace, _LONGEST_NAMESPACE):
+    if not _fits(spec.namespace, _MAX_NAMESPACE):
         detail = f"{spec.namespace!r} is no name of a namespace"
         yield FieldProblem(field="spec.namespace", detail=detail)
-    if not _fits(spec.release_name or name, _LONGEST_RELEASE):
+    if not _fits(spec.release_name or name, _MAX_RELEASE):
         detail = (
             f"{spec.release_name or name!r} is no name of a release: it takes "
-            f"lowercase letters, digits and '-', at most {_LONGEST_RELEASE}"
+            f"lowercase letters, digits and '-', at most {_MAX_RELEASE}"
         )
         yield FieldProblem(field="spec.releaseName", detail=detail)
     if name in spec.depends_on:
@@ -54,7 +54,8 @@ def chart_problems(
 
 
 def _remote_problems(spec: ChartSpec) -> Iterator[FieldProblem]:
-    given, is_registry = spec.credentials, spec.repo_url.startswith("oci:")
+    given = spec.credentials
+    is_registry = spec.repo_url.startswith("oci:")
     checks = {
         "repoURL": (
             _URL.fullmatch(spec.repo_url),

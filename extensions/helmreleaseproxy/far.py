@@ -5,56 +5,106 @@ Helm uses it as a user with few permissions, some of which can be revoked.
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from socket import SHUT_WR, create_connection, socket
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
-from actuator import ActuatorError, Resource
-from actuator.errors import Forbidden, NotFound
-from actuator.interface import Client
-from actuator.meta import Raw
+from actuator import ActuatorError, Client, Forbidden, NotFound, Raw, Resource
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
-from generic.kube.client import connect
-from generic.library.manifests import manifest
-from generic.manager.rbac import role_binding
-from generic.testing.envtest import Environment
-from generic.testing.faults import FaultProxy
-from generic.testing.faults.permission import Revocation, Revoked
+from generic import connect
+from generic.library import manifest
+from generic.testing import Environment, role_binding
 
 _RBAC = "rbac.authorization.k8s.io/v1"
 _ROLES = Resource(_RBAC, "clusterroles", namespaced=False)
 _BINDINGS = Resource(_RBAC, "clusterrolebindings", namespaced=False)
 _SECRETS = Resource("v1", "secrets")
 _USER = "helm"
+_VERBS = ("get", "list", "create", "update", "patch")
 _DENIED_SECONDS = 20.0
+_BYTES = 64 * 1024
 
 
 @contextmanager
-def far_cluster(directory: Path) -> Iterator["Far"]:
-    """Run an empty embedded cluster while the context is open. `directory` is for files."""
+def far_cluster() -> Iterator["Far"]:
+    """Run an empty embedded cluster while the context is open."""
     with Environment() as environment:
         admin = connect(environment.kubeconfig)
-        admin.create(_ROLES, _role())
-        admin.create(_BINDINGS, role_binding(_role(), _USER))
+        role = _role("delete")
+        admin.create(_ROLES, role)
+        admin.create(_BINDINGS, role_binding(role, _USER))
         kubeconfig = environment.user_kubeconfig(_USER)
-        with FaultProxy(kubeconfig, directory) as way:
-            denial = Revocation(admin, _USER, Revoked(verbs=["delete"]))
-            yield Far(admin, connect(kubeconfig), way, denial)
+        with _Door(urlsplit(environment.url).port or 0) as door:
+            Thread(target=door.serve_forever, name="door", daemon=True).start()
+            moved = kubeconfig.read_bytes().replace(environment.url.encode(), door.url.encode())
+            yield Far(admin, connect(kubeconfig), door, moved)
+            door.shutdown()
+
+
+class _Door(ThreadingTCPServer):
+    """A free port of the loopback interface that leads to the API server while it is open."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.behind = ("127.0.0.1", port)
+        self.open = True
+
+    @property
+    def url(self) -> str:
+        """The address of the API server for helm."""
+        return f"https://127.0.0.1:{self.server_address[1]}"
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """See socketserver: a closed door drops the connection before it is read."""
+        return self.open
+
+
+class _Connection(BaseRequestHandler):
+    """A connection of helm, whose bytes are passed on in both directions."""
+
+    server: _Door
+
+    def handle(self) -> None:
+        """See BaseRequestHandler."""
+        with suppress(OSError), create_connection(self.server.behind) as far:
+            back = Thread(target=_copy, args=(far, self.request), daemon=True)
+            back.start()
+            _copy(self.request, far)
+            back.join()
+
+
+def _copy(source: socket, sink: socket) -> None:
+    """Pass on all bytes until the source ends."""
+    with suppress(OSError):
+        while data := source.recv(_BYTES):
+            sink.sendall(data)
+        sink.shutdown(SHUT_WR)
 
 
 @attrs.frozen
 class Far:
-    """The cluster, with administrator rights and as helm's user, and the connection of helm."""
+    """The cluster, with administrator rights and as helm's user, and helm's way to it."""
 
     _admin: Client
     _user: Client
-    way: FaultProxy
-    _denial: Revocation
+    _door: _Door
+    kubeconfig: bytes
+    """Helm's own."""
+
+    def go_down(self) -> None:
+        """Refuse helm's connections, as if the API server did not run."""
+        self._door.open = False
 
     def deny_deletions(self) -> None:
         """Return once the API server denies deletions. Raises ActuatorError if it does not."""
-        self._denial.take()
+        self._admin.patch(_ROLES, _USER, "", {"rules": _role()["rules"]})
         deadline = time.monotonic() + _DENIED_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -68,22 +118,21 @@ class Far:
             "after that was denied; the machine may be too busy; run the drill again"
         )
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Open the connection, and restore helm's permissions."""
-        self._denial.give_back()
-        self.way.come_back()
+        self._admin.patch(_ROLES, _USER, "", {"rules": _role("delete")["rules"]})
+        self._door.open = True
 
     def releases(self) -> list[Raw]:
         """Return the metadata of helm's records of the sample's releases, all revisions."""
         found = self._admin.list(_SECRETS, label_selector=f"owner=helm,{RELEASE_LABEL}")
-        return [one["metadata"] for one in found]
+        return [obj["metadata"] for obj in found]
 
 
-def _role() -> Raw:
-    """Return the permissions that helm needs for charts of ConfigMaps."""
-    verbs = ["get", "list", "create", "update", "patch", "delete"]
+def _role(*more: str) -> Raw:
+    """Return the permissions that helm needs for charts of ConfigMaps; `more` verbs for these."""
     rules = [
-        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs},
+        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": [*_VERBS, *more]},
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "create"]},
     ]
     return manifest(_RBAC, "ClusterRole", _USER, rules=rules)

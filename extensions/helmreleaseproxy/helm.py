@@ -17,17 +17,17 @@ from pathlib import Path
 
 import attrs
 
-from actuator import ActuatorError, Context, ErrorCode
-from actuator.errors import Cancelled
+from actuator import ActuatorError, Cancelled, Context, ErrorCode
 from generic.library.charts import helm_environment
-from generic.library.programs.processes import stop
+from generic.library.programs import stop
 
 SECONDS = 60.0
 """Maximum run time of helm; after that, a helm of a dead manager has ended too."""
 _LOOK = 0.2
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 """Helm is ended if it prints more: a Target controls its output."""
-MEMORY, AT_ONCE = 384 << 20, 2
+MEMORY = 384 << 20
+AT_ONCE = 2
 """Bytes of memory of one helm, which fails beyond, and how many run at the same time: together they
 and the manager fit into the memory of the chart's pod. Targets and repositories send any size."""
 _LIMITS = {resource.RLIMIT_DATA: MEMORY, resource.RLIMIT_FSIZE: 64 << 20}
@@ -41,7 +41,7 @@ _GRACE = 5.0
 
 
 @attrs.frozen
-class Answer:
+class HelmResult:
     """The result of a helm command."""
 
     ok: bool
@@ -75,7 +75,7 @@ class Helm:
 
     def run(
         self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str = ""
-    ) -> Answer:
+    ) -> HelmResult:
         """Run it once, for at most SECONDS or until the call has to end.
 
         `private` maps environment variables to the contents of the files that they name. Raises
@@ -91,7 +91,7 @@ class Helm:
 
     def _run(
         self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str
-    ) -> Answer:
+    ) -> HelmResult:
         seconds = min(SECONDS, ctx.remaining())
         with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
             environment = {**helm_environment(Path(folder)), **self.trust, **_NO_PLAIN_HTTP, **_GO}
@@ -123,13 +123,13 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
     return process
 
 
-def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: float) -> Answer:
+def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: float) -> HelmResult:
     """Wait for helm, and check periodically whether the call has to end."""
     told: str | None = values
     while True:
         try:
             output, errors = process.communicate(told, timeout=_LOOK)
-            return Answer(process.returncode == 0, output, errors)
+            return HelmResult(process.returncode == 0, output, errors)
         except subprocess.TimeoutExpired as so_far:
             told = None  # the input is sent only once
             size = len(so_far.output or b"") + len(so_far.stderr or b"")
@@ -138,9 +138,9 @@ def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: f
             except Cancelled:
                 stop(process, _GRACE)
                 raise
-            if size > _MOST_BYTES or ctx.clock.monotonic() > deadline:
+            if size > _MAX_BYTES or ctx.clock.monotonic() > deadline:
                 stop(process, _GRACE)
-                return Answer(ok=False, output="", errors=_LATE)
+                return HelmResult(ok=False, output="", errors=_LATE)
 
 
 _LATE = "i/o timeout"

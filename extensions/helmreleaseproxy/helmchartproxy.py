@@ -11,51 +11,58 @@ from pathlib import Path
 from actuator import (
     Actuator,
     ActuatorError,
+    AlreadyExists,
     Cluster,
     ConfigurationError,
     Context,
     ErrorCode,
     FieldProblem,
+    Raw,
     RequeueAfter,
+    decode,
+    encode,
+    find_condition,
+    is_owned_by,
+    with_owner,
 )
-from actuator.codec import decode, encode
-from actuator.conditions import find_condition
-from actuator.errors import AlreadyExists
-from actuator.meta import Raw
-from actuator.ownership import is_owned_by, with_owner
 from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import chart_problems
 from extensions.helmreleaseproxy.order import IS_GONE, delete, force, is_ready
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places, place_of
-from generic import owns, watches
-from generic.controller.mappers import Target as Known
-from generic.controller.predicates import any_of, conditions_changed, generation_changed
-from generic.kube.headers import Event, Header, Request
-from generic.kube.patches import replace, test
-from generic.library.foreach import for_each
-from generic.library.manifests import MAX_NAME, manifest_of, shortened
-from generic.reconciler.status import READY
+from generic import (
+    Event,
+    Header,
+    KnownObjects,
+    Request,
+    any_of,
+    conditions_changed,
+    generation_changed,
+    owns,
+    watches,
+)
+from generic.library import MAX_NAME, for_each, manifest_of, shortened
 
 _LOOK_AGAIN = 5.0
-_LONGEST_NAME = 53
+_MAX_NAME = 53
 _OF_CHART = ("chart", "repo_url", "chart_name", "version", "credentials", "values")
 _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 
-def _in_namespace(event: Event[Header], known: Known) -> Iterable[Request]:
+def _in_namespace(event: Event[Header], known: KnownObjects) -> Iterable[Request]:
     """Map a Target to all HelmChartProxies in its namespace: each may select it, or did before."""
     return known.store.requests(event.request.namespace)
 
 
 def _is_news(event: Event[Header]) -> bool:
     """Whether a Target is new or deleted, or changed labels or deletionTimestamp."""
-    old, new = event.old, event.new
+    old = event.old
+    new = event.new
     if old is None or new is None:
         return True
     return (old.labels, old.deletion_timestamp) != (new.labels, new.deletion_timestamp)
 
 
-_CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
+_CHILD_NEWS = any_of(conditions_changed(kinds.READY), generation_changed, IS_GONE)
 
 
 class HelmCharts(Actuator[kinds.HelmChartProxy]):
@@ -65,12 +72,12 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
         self._charts = charts
         self._places = places
         self.permissions = (
-            *(one.permission("list") for one in places.values()),
+            *(place.permission("list") for place in places.values()),
             kinds.RELEASES.permission("get", "list", "create", "patch", "delete"),
         )
         self.watches = (
             owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),
-            *(watches(one, _in_namespace, predicates=[_is_news]) for one in places.values()),
+            *(watches(place, _in_namespace, predicates=[_is_news]) for place in places.values()),
         )
 
     def validate(
@@ -78,15 +85,15 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the spec."""
         yield from chart_problems(self._charts, obj.spec, obj.metadata.name)
-        if len(obj.metadata.name) > _LONGEST_NAME:
-            detail = f"guards and labels have room for {_LONGEST_NAME} characters; shorten it"
+        if len(obj.metadata.name) > _MAX_NAME:
+            detail = f"guards and labels have room for {_MAX_NAME} characters; shorten it"
             yield FieldProblem(field="metadata.name", detail=detail)
 
     def reconcile(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Ensure that every selected Target has its release, and no other Target has one."""
         resource = place_of(self._places, obj.spec)
         targets = ctx.client.list(resource, obj.metadata.namespace)
-        meant = {one["metadata"]["name"] for one in targets if _means(obj, one)}
+        meant = {target["metadata"]["name"] for target in targets if _means(obj, target)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
 
         def ensure(name: str) -> None:
@@ -149,7 +156,10 @@ def _ensured(
     same = all(getattr(there.spec, field) == getattr(obj.spec, field) for field in _OF_CHART)
     if same or there.metadata.deletion_timestamp is not None:
         return there
-    patch = [test("/metadata/uid", there.metadata.uid), replace("/spec", wanted["spec"])]
+    patch: list[Raw] = [
+        {"op": "test", "path": "/metadata/uid", "value": there.metadata.uid},
+        {"op": "replace", "path": "/spec", "value": wanted["spec"]},
+    ]
     where = (there.metadata.name, there.metadata.namespace)
     return decode(kinds.HelmReleaseProxy, ctx.client.patch(kinds.RELEASES, *where, patch))
 
@@ -165,7 +175,8 @@ def _created(ctx: Context, obj: kinds.HelmChartProxy, wanted: Raw) -> Raw:
 
 
 def _wanted(obj: kinds.HelmChartProxy, target: str) -> Raw:
-    meta, spec = obj.metadata, obj.spec
+    meta = obj.metadata
+    spec = obj.spec
     release = kinds.HelmReleaseProxySpec(
         **{field: getattr(spec, field) for field in _OF_CHART},
         target=target,
@@ -191,7 +202,7 @@ def _name(chart_proxy: str, target: str) -> str:
 def _wait_for(children: Sequence[kinds.HelmReleaseProxy]) -> None:
     """Raise RequeueAfter unless empty, with the error of one of the children if it has one."""
     for child in children:
-        ready = find_condition(child.status.conditions, READY)
+        ready = find_condition(child.status.conditions, kinds.READY)
         if ready is not None and ready.status == "False" and ready.reason not in _AT_WORK:
             text = f"HelmReleaseProxy {child.metadata.name}: {ready.message}"
             codes = [code for code in ErrorCode if code in ready.codes]

@@ -14,12 +14,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from actuator import Actuator, Cluster, Condition, Context, ExternalResource, FieldProblem, Resource
-from actuator.conditions import set_condition
+from actuator import (
+    Actuator,
+    Cluster,
+    Condition,
+    Context,
+    ExternalResource,
+    FieldProblem,
+    Resource,
+    set_condition,
+)
 from extensions.helmreleaseproxy import kinds, order, targets
 from extensions.helmreleaseproxy.charts import chart_problems
 from extensions.helmreleaseproxy.helm import Helm
-from extensions.helmreleaseproxy.releases import Release
+from extensions.helmreleaseproxy.releases import HelmRelease
 from extensions.helmreleaseproxy.repositories import chart_of
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic import watches
@@ -43,13 +51,14 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
         self._charts = charts
         self._places = places
         self.permissions = (
-            *(one.permission("get", "patch") for one in places.values()),
+            *(place.permission("get", "patch") for place in places.values()),
             kinds.CHARTS.permission("get"),
             kinds.RELEASES.permission("delete"),
             Resource("v1", "secrets").permission("get"),
         )
         of_targets = (
-            watches(one, order.guarded, predicates=[order.IS_LEAVING]) for one in places.values()
+            watches(place, order.guarded, predicates=[order.IS_LEAVING])
+            for place in places.values()
         )
         self.watches = (order.NEIGHBOURS, order.CONTROLLERS, *of_targets)
 
@@ -61,13 +70,16 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
 
     def reconcile(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Install or upgrade the release in the Target as `spec` requests."""
-        target, status = self._target(obj), obj.status
+        target = self._target(obj)
+        status = obj.status
         found = targets.require(ctx, target, _LOOK_AGAIN)
         order.leave(ctx, obj, target, found)
         order.wait_for_dependencies(ctx, obj)
-        uid, generation = found["metadata"]["uid"], obj.metadata.generation
+        uid = found["metadata"]["uid"]
+        generation = obj.metadata.generation
         if status.target_uid != uid:  # never installed, or in another Target of that name
-            status.target_uid, status.applied_generation = uid, 0
+            status.target_uid = uid
+            status.applied_generation = 0
             ctx.save(obj)
         targets.set_guard(ctx, target, found, targets.guard_of(obj.metadata.uid), wanted=True)
         with self._release(ctx, obj) as release:
@@ -126,11 +138,11 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
             yield left_behind(where, target, obj.metadata.uid)
 
     @contextmanager
-    def _release(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Release]:
+    def _release(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[HelmRelease]:
         """Yield the object's release; a condition reports the Target's response."""
         target = self._target(obj)
         try:
-            yield Release(self._helm, ctx, target, targets.kubeconfig(ctx, target), obj)
+            yield HelmRelease(self._helm, ctx, target, targets.kubeconfig(ctx, target), obj)
             _say(ctx, obj, "True", "Answers", f"{target.text} answers")
         except TargetUnknown as unknown:
             _say(ctx, obj, "Unknown", unknown.reason, unknown.message)

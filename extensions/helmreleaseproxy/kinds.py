@@ -9,20 +9,26 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
-from actuator.interface import resource_of
-from actuator.meta import (
+from actuator import (
     Column,
+    ConditionedStatus,
     ForceSource,
     KeepsUnknownFields,
+    Kind,
+    Object,
     Raw,
+    ReadyReasons,
+    Resource,
     Schema,
     SecretReference,
     own_kind,
+    resource_of,
 )
 
 GROUP = "addons.actuator.extensions.gardener.cloud"
 
+READY = "Ready"
+"""The condition that both kinds report."""
 CHART_LABEL = f"{GROUP}/chart-proxy"
 """Label of a HelmReleaseProxy: the HelmChartProxy that made it."""
 
@@ -62,7 +68,7 @@ class TargetKind(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class Credentials(KeepsUnknownFields):
+class RegistryCredentials(KeepsUnknownFields):
     """A Secret of the same namespace; `key` holds Docker's config.json."""
 
     secret: Annotated[SecretReference, Schema(required=True)] = attrs.field(factory=SecretReference)
@@ -81,7 +87,7 @@ class ChartSpec(KeepsUnknownFields):
     repo_url: str = attrs.field(default="", metadata={"wire": "repoURL"})
     chart_name: str = ""
     version: str = ""
-    credentials: Credentials | None = None
+    credentials: RegistryCredentials | None = None
     values: Raw = attrs.field(factory=dict, repr=False)
 
 

@@ -12,17 +12,30 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NoReturn
 
-from actuator import Context, RequeueAfter
-from actuator.cluster import FORCE_DELETION, parse_bool
-from actuator.codec import decode
-from actuator.conditions import find_condition
-from actuator.errors import NotFound
-from actuator.meta import Raw
-from extensions.helmreleaseproxy.kinds import CHARTS, RELEASES, TARGET_LABEL, HelmReleaseProxy
+from actuator import (
+    FORCE_DELETION,
+    Context,
+    NotFound,
+    Raw,
+    RequeueAfter,
+    decode,
+    find_condition,
+    parse_bool,
+)
+from extensions.helmreleaseproxy.kinds import (
+    CHARTS,
+    READY,
+    RELEASES,
+    TARGET_LABEL,
+    HelmReleaseProxy,
+)
 from extensions.helmreleaseproxy.targets import TargetId, guard_of
-from generic import watches
-from generic.controller.mappers import Target as Known
-from generic.controller.predicates import (
+from generic import (
+    Event,
+    EventType,
+    Header,
+    KnownObjects,
+    Request,
     all_of,
     any_of,
     conditions_changed,
@@ -30,10 +43,9 @@ from generic.controller.predicates import (
     force_annotation_changed,
     generation_changed,
     is_deleting,
+    watches,
 )
-from generic.kube.headers import Event, EventType, Header, Request
-from generic.library.lookup import find
-from generic.reconciler.status import READY
+from generic.library import find
 
 _LOOK_AGAIN = 5.0
 _AGAIN = 1.0
@@ -43,7 +55,7 @@ IS_GONE = for_event_types(EventType.DELETED)
 IS_LEAVING = all_of(is_deleting, any_of(generation_changed, force_annotation_changed))
 
 
-def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
+def of_same_target(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a HelmReleaseProxy to the others of its Target, which may wait for it."""
     state = event.new or event.old
     target = state.labels.get(TARGET_LABEL) if state else None
@@ -65,7 +77,8 @@ NEIGHBOURS = watches(
 
 def is_ready(release: HelmReleaseProxy) -> bool:
     """Whether the release is installed as its current spec requests, and is not being deleted."""
-    meta, status = release.metadata, release.status
+    meta = release.metadata
+    status = release.status
     ready = find_condition(status.conditions, READY)
     current = status.observed_generation == meta.generation and meta.deletion_timestamp is None
     return current and ready is not None and ready.status == "True"
@@ -94,7 +107,7 @@ def _waiting(name: str, why: str) -> RequeueAfter:
     return RequeueAfter(_LOOK_AGAIN, f"Waiting for HelmReleaseProxy {name}: {why}")
 
 
-def _controlled(event: Event[Header], known: Known) -> Iterator[Request]:
+def _controlled(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a HelmChartProxy to its releases."""
     chart = event.new or event.old
     for request, header in known.store.headers():
@@ -110,7 +123,7 @@ CONTROLLERS = watches(
 """The triggers of releases by their HelmChartProxy."""
 
 
-def guarded(event: Event[Header], known: Known) -> Iterator[Request]:
+def guarded(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a Target to the releases whose guards it has."""
     guards = event.new.finalizers if event.new else ()
     for request, header in known.store.headers():
@@ -142,7 +155,14 @@ def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
     Raises RequeueAfter if the controller is force-deleted, or already deleted, which before its
     releases happens only by force; and ApiError.
     """
-    owner = next((one for one in obj.metadata.owner_references if one.controller), None)
+    owner = next(
+        (
+            owner_reference
+            for owner_reference in obj.metadata.owner_references
+            if owner_reference.controller
+        ),
+        None,
+    )
     if owner is None:
         return
     chart = find(ctx.client, CHARTS, owner.name, obj.metadata.namespace)

@@ -13,21 +13,25 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ConfigurationError, Context, ExternalResource
-from actuator.errors import NotFound
-from actuator.interface import Client
-from actuator.meta import Base64, Raw
+from actuator import (
+    Actuator,
+    Base64,
+    Client,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    NotFound,
+    Raw,
+)
 from extensions.helmreleaseproxy import CHARTS, kinds
 from extensions.helmreleaseproxy.far import far_cluster
-from extensions.helmreleaseproxy.helm import Answer, Helm
+from extensions.helmreleaseproxy.helm import Helm, HelmResult
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
 from extensions.helmreleaseproxy.targets import TargetId
-from generic.kube.crds import crd
+from generic.library import manifest, manifest_of
 from generic.library.charts import find_helm
-from generic.library.manifests import manifest, manifest_of
-from generic.testing.drill.names import LABEL
-from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
+from generic.testing import DRILL_LABEL, Around, Rehearsal, RehearsedShoot
 
 _NAME = "cluster"
 _ALONE = "alone"
@@ -37,7 +41,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     """The outside world of the sample."""
 
     title = "Helm releases (in a second embedded cluster)"
-    region = "eu-1"
+    other_kinds = (kinds.Target,)
     never_migrates = True
     makes: Mapping[str, Sequence[str]] = {
         kinds.HelmChartProxy.KIND.name: [kinds.HelmReleaseProxy.KIND.name]
@@ -55,7 +59,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def start(self, directory: Path) -> None:
         """Start the second cluster, empty, and the connection to it."""
-        self._far = self._open.enter_context(far_cluster(directory))
+        self._far = self._open.enter_context(far_cluster())
 
     def stop(self) -> None:
         """Stop it; safe to call twice, and without start."""
@@ -73,10 +77,6 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         """Return none; keep the client, which a scenario needs to delete Targets."""
         self._seed = seed
         return []
-
-    def crds(self) -> Sequence[Raw]:
-        """The Target, which is a simulated Cluster of Cluster API."""
-        return [crd(kinds.Target)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """Both actuators, with the sample's own charts."""
@@ -104,34 +104,34 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         if manifest["kind"] in (kinds.HelmChartProxy.KIND.name, kinds.HelmReleaseProxy.KIND.name):
             manifest["spec"]["chart"] = "nonsense"
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         bring_about = {
-            "everything-fails": self._far.way.go_down,
+            "everything-fails": self._far.go_down,
             "deletion-denied": self._far.deny_deletions,
             "target-first": self._delete_targets,
         }[scenario]
         bring_about()
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Restore connection and permissions; deleted Targets stay deleted."""
-        self._far.mend()
+        self._far.repair()
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return helm's releases in the second cluster."""
-        there = [_left(one) for one in self._far.releases()]
+        there = [_left(release) for release in self._far.releases()]
         return list({resource.id: resource for resource in there}.values())
 
     def _kubeconfig(self, shoot: RehearsedShoot) -> Raw:
         """Return the Secret that Cluster API would create."""
         where = f"{_NAME}-kubeconfig", shoot.technical_id, shoot.labels
-        data = {"value": Base64.encode_bytes(self._far.way.kubeconfig.read_bytes())}
+        data = {"value": Base64.encode_bytes(self._far.kubeconfig)}
         return manifest("v1", "Secret", *where, type="cluster.x-k8s.io/secret", data=data)
 
     def _delete_targets(self) -> None:
         if self._seed is None:
             raise ConfigurationError("scenario target-first is for an embedded cluster only")
-        for target in self._seed.list(kinds.TARGETS, label_selector=LABEL):
+        for target in self._seed.list(kinds.TARGETS, label_selector=DRILL_LABEL):
             with suppress(NotFound):
                 self._seed.delete(
                     kinds.TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]
@@ -154,6 +154,6 @@ class _ObservedHelm(Helm):
 
     def run(
         self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str = ""
-    ) -> Answer:
+    ) -> HelmResult:
         with self.around(f"helm: {arguments[0]}"):
             return super().run(ctx, private, arguments, values)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from actuator import ActuatorError, ConfigurationError, Context, RequeueAfter
-from actuator.meta import Raw
+from actuator import ActuatorError, ConfigurationError, Context, Raw, RequeueAfter
 from extensions.helmreleaseproxy.helm import SECONDS, Helm, unreachable_because
 from extensions.helmreleaseproxy.kinds import (
     RELEASE_LABEL,
@@ -22,10 +21,8 @@ from extensions.helmreleaseproxy.kinds import (
     HelmReleaseProxy,
 )
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
-from generic.kube.clock import eventual_now
-from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.library.charts import said_of_chart
-from generic.library.manifests import shortened
+from generic.library import InlineKubeconfig, eventual_now, shortened
+from generic.library.charts import chart_message
 
 _LOOK_AGAIN = 5.0
 _NO_CHART = Path("chart")
@@ -41,7 +38,7 @@ _PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class ActualRelease:
     """The actual release; `status` is a status of helm."""
 
     status: str
@@ -50,7 +47,7 @@ class Found:
 
 
 @attrs.frozen
-class Release:
+class HelmRelease:
     """The release of one object, for one call. All methods raise TargetUnknown and Cancelled."""
 
     helm: Helm
@@ -62,14 +59,14 @@ class Release:
     def __str__(self) -> str:
         return f"{self.obj.spec.namespace}/{self.obj.spec.release_name}"
 
-    def find(self) -> Found | None:
+    def find(self) -> ActualRelease | None:
         """Return the object's release, or None; releases of others are ignored."""
         selector = f"{RELEASE_LABEL}={self.obj.metadata.uid}"
         output = self._helm("list", "--all", "--output", "json", "--selector", selector)
         found: list[Raw] = json.loads(output)
         return _found(found[0]) if found else None
 
-    def install(self, chart: Path, there: Found | None) -> int:
+    def install(self, chart: Path, there: ActualRelease | None) -> int:
         """Install or upgrade the release; return its revision. `there` is the result of `find`.
 
         Raises RequeueAfter while another helm works on it, ConfigurationError if the name is taken,
@@ -134,11 +131,11 @@ class Release:
             self.ctx.log.debug("helm cannot use the target", extra={"fields": fields})
             codes = [unreachable.code]
             return TargetUnknown(self.target, unreachable.text, unreachable.reason, codes)
-        said = said_of_chart(errors, chart)
+        said = chart_message(errors, chart)
         why = said or "run helm by hand for the cause"
         return ActuatorError(f"helm refuses release {self} in {self.target.text}: {why}")
 
-    def _wait_for_the_other(self, there: Found) -> None:
+    def _wait_for_the_other(self, there: ActualRelease) -> None:
         """Raise RequeueAfter until the helm of a dead manager must have ended."""
         now = eventual_now(self.ctx.clock)  # two of them at once would break the release
         if now is None or abs(now - there.updated) < timedelta(seconds=SECONDS):
@@ -146,9 +143,9 @@ class Release:
             raise RequeueAfter(_LOOK_AGAIN, text)
 
 
-def _found(release: Raw) -> Found:
+def _found(release: Raw) -> ActualRelease:
     date, clock, zone, *_ = str(release["updated"]).split()
-    return Found(
+    return ActualRelease(
         status=str(release["status"]),
         revision=int(release["revision"]),
         updated=datetime.fromisoformat(f"{date} {clock.partition('.')[0]}{zone}"),

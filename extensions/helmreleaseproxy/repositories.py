@@ -15,9 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from actuator import ActuatorError, ConfigurationError, Context, ErrorCode
-from actuator.errors import NotFound
-from actuator.meta import Base64
+from actuator import ActuatorError, Base64, ConfigurationError, Context, ErrorCode, NotFound
 from extensions.helmreleaseproxy.helm import Helm, Unreachable
 from extensions.helmreleaseproxy.kinds import ChartSpec, HelmReleaseProxy
 
@@ -65,7 +63,8 @@ def chart_of(helm: Helm, charts: Path, ctx: Context, obj: HelmReleaseProxy) -> I
 
 def _private(ctx: Context, obj: HelmReleaseProxy) -> Mapping[str, bytes]:
     """Return the private files of helm: the credentials for the registry, if there are any."""
-    given, host = obj.spec.credentials, urlsplit(obj.spec.repo_url).netloc
+    given = obj.spec.credentials
+    host = urlsplit(obj.spec.repo_url).netloc
     if given is None:
         return {}
     try:

@@ -12,21 +12,29 @@ API server.
 
 import binascii
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 import attrs
 
-from actuator import ActuatorError, ConfigurationError, Context, ErrorCode, RequeueAfter, Resource
-from actuator.errors import NotFound
-from actuator.meta import Base64, Raw
+from actuator import (
+    ActuatorError,
+    Base64,
+    ConfigurationError,
+    Conflict,
+    Context,
+    ErrorCode,
+    NotFound,
+    Raw,
+    RequeueAfter,
+    Resource,
+)
 from extensions.helmreleaseproxy.kinds import GROUP, TARGETS, ChartSpec, TargetKind
-from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
-from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
-from generic.library.lookup import find
+from generic import add_finalizer, remove_finalizers
+from generic.library import InlineKubeconfig, find, read_kubeconfig
 
 _KEY = "value"
 _AGAIN = 1.0
-_TRIES = 5
 
 
 Places = Mapping[TargetKind, Resource]
@@ -129,20 +137,15 @@ def set_guard(ctx: Context, target: TargetId, found: Raw, guard: str, *, wanted:
 
     Raises RequeueAfter if the Target is deleted before the guard is added, or changes repeatedly.
     """
-    where = target.resource, target.name, target.namespace
-    for _ in range(_TRIES):  # the releases of a Target change its list at the same time
-        uid, finalizers = found["metadata"]["uid"], found["metadata"].get("finalizers") or []
-        if (guard in finalizers) is wanted:
+    try:
+        if not wanted:
+            with suppress(NotFound):
+                remove_finalizers(ctx.client, target.resource, found, [guard])
             return
-        patch = put_on(guard, uid, finalizers) if wanted else take_off([guard], uid, finalizers)
-        try:
-            found = patch_tested(ctx.client, *where, patch)
-        except NotFound:
-            if not wanted:
-                return
-            break
-        except Stale as stale:
-            found = stale.fresh
+        if add_finalizer(ctx.client, target.resource, found, guard):
+            return
+    except (Conflict, NotFound):  # the releases of a Target change its list at the same time
+        ctx.log.debug("the target changes or is deleted")
     raise RequeueAfter(_AGAIN, f"Waiting for {target.text}: it is being changed or deleted")
 
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import attrs
 
-from actuator import ProviderConfig
-from actuator.meta import Schema
+from actuator import ProviderConfig, Schema
 
 API_VERSION = "local.provider.extensions.gardener.cloud/v1alpha1"
 

@@ -7,13 +7,19 @@ of each control plane node. Reachable nodes are reported even if one node has no
 from collections.abc import Iterable
 from ipaddress import ip_address
 
-from actuator import Actuator, ActuatorError, Cluster, Context, ErrorCode, FieldProblem, Resource
-from actuator.meta import Raw
-from actuator.provider_config import refuse_config
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    ErrorCode,
+    FieldProblem,
+    Raw,
+    Resource,
+)
 from actuator.v1alpha1 import ControlPlaneEndpoint, LoadBalancerIngress, SelfHostedShootExposure
 from extensions.local import seed
-from generic.library import seedobjects
-from generic.library.manifests import manifest
+from generic.library import manifest, seedobjects
 
 SERVICES = Resource("v1", "services")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
@@ -35,7 +41,6 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
         self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the spec."""
-        yield from refuse_config(obj.spec)
         for index, endpoint in enumerate(obj.spec.endpoints):
             for address in _candidates(endpoint):
                 if not _is_ip(address):
@@ -59,9 +64,10 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
 
     def delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
         """Delete Service and EndpointSlices."""
-        groups, namespace = seed.narrowed(self.seed_objects, obj), obj.metadata.namespace
+        groups = seed.narrowed(self.seed_objects, obj)
+        namespace = obj.metadata.namespace
         seedobjects.delete(ctx.client, groups, namespace)
-        seedobjects.check_deleted(ctx, groups, namespace, patience=seed.PATIENCE)
+        seedobjects.check_deleted(ctx, groups, namespace, patience=seed.MAX_WAIT)
 
     def force_delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
         """Delete Service and EndpointSlices."""
@@ -69,13 +75,10 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
 
     def _publish(self, ctx: Context, obj: SelfHostedShootExposure, addresses: list[str]) -> None:
         families = sorted({f"IPv{ip_address(address).version}" for address in addresses})
-        wanted = [_slice(obj, one, addresses) for one in families]
+        wanted = [_slice(obj, family, addresses) for family in families]
         services, slices = seed.narrowed(self.seed_objects, obj)
         seedobjects.ensure(ctx.client, services, _service(obj))
-        for one in wanted:
-            seedobjects.ensure(ctx.client, slices, one)
-        names = [one["metadata"]["name"] for one in wanted]
-        seedobjects.delete(ctx.client, [slices], obj.metadata.namespace, but=names)
+        seedobjects.ensure_only(ctx.client, slices, wanted, obj.metadata.namespace)
 
 
 def _candidates(endpoint: ControlPlaneEndpoint) -> list[str]:

@@ -12,13 +12,20 @@ from collections.abc import Iterable
 
 import attrs
 
-from actuator import ActuatorError, Cluster, Context, ExternalResource
-from actuator.errors import ConfigurationError
-from actuator.meta import KeepsUnknownFields, Raw
-from actuator.provider_status import read_status, write_status
+from actuator import (
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    KeepsUnknownFields,
+    Raw,
+    read_status,
+    write_status,
+)
 from actuator.v1alpha1 import Extension, Network
 from extensions.local.config import API_VERSION
-from extensions.local.outside import Outside, Thing
+from extensions.local.outside import Outside, OutsideResource
 
 REGION = "local"
 
@@ -49,7 +56,7 @@ def hold(
         ctx.save(obj)  # from now on a resource may exist outside
     id = holding.id or _id(obj, type, holding.owner)
     ctx.check()
-    outside.ensure(Thing(type=type, id=id, tags=holding.owner, properties=properties))
+    outside.ensure(OutsideResource(type=type, id=id, tags=holding.owner, properties=properties))
     write_status(obj.status, attrs.evolve(holding, id=id))
 
 

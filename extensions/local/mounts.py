@@ -9,9 +9,21 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import Actuator, Cluster, Context, Kind, Object, Resource
-from actuator.interface import resource_of
-from actuator.meta import Column, DefaultStatus, ForceSource, KeepsUnknownFields, Schema, own_kind
+from actuator import (
+    Actuator,
+    Cluster,
+    Column,
+    Context,
+    DefaultStatus,
+    ForceSource,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    Resource,
+    Schema,
+    own_kind,
+    resource_of,
+)
 
 
 @attrs.frozen(kw_only=True)

@@ -1,77 +1,72 @@
 """LocalNetwork: the pod network of a shoot, requested by a Network.
 
 In the shoot: a DaemonSet and its configuration, deployed by a ManagedResource. Outside: a
-reservation of the shoot's address ranges, created first and released last. A force deletion does
-nothing: the resources in the shoot are deleted with the shoot, gardenlet removes the
-ManagedResource (Gardener documentation, "Force Deletion"), and the reservation may remain.
+reservation of the shoot's address ranges, created first and released last, which may remain after a
+force deletion.
 """
 
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
-from actuator.meta import Raw
-from actuator.provider_config import read_config
+from actuator import Cluster, Context, ExternalResource, FieldProblem, Raw
 from actuator.v1alpha1 import IPFamily, Network, NetworkSpec
 from extensions.local import shoot
 from extensions.local.config import NetworkConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.outside import Outside
-from generic.library.imagevector import load_images
-from generic.library.managedresources import PERMISSIONS
-from generic.library.manifests import manifest
+from generic.library import load_images, manifest
+from generic.library.managedresources import ManagedResourceActuator
 
 RESERVATION = "Local::AddressReservation"
-_MANAGED_NAME = "extension-networking-local"
 _NAME = "local-net"
 Range = IPv4Network | IPv6Network
 
 
-class LocalNetwork(Actuator[Network]):
+class LocalNetwork(ManagedResourceActuator[Network, NetworkConfig]):
     """A DaemonSet in the shoot, a reservation outside."""
 
-    permissions = PERMISSIONS
-    provider_config = NetworkConfig
+    managed_name = "extension-networking-local"
+    origin = shoot.ORIGIN
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
         self._images = load_images(__file__)
 
-    def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Yield the problems of the ranges, the families and providerConfig."""
+    def validate(
+        self, ctx: Context[NetworkConfig], obj: Network, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """Yield the problems of the ranges and the families."""
         yield from _problems(obj.spec)
-        yield from super().validate(ctx, obj, cluster)
 
-    def reconcile(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context[NetworkConfig], obj: Network, cluster: Cluster) -> None:
         """Reserve the ranges, and deploy the network to the shoot without waiting for it."""
-        spec = obj.spec
-        ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
+        ranges = _ranges(obj.spec)
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
-        images = self._images.references(cluster, _NAME, in_shoot=True)
-        manifests = _manifests(read_config(NetworkConfig, obj), ranges, images[_NAME])
-        shoot.deploy(ctx, obj, _MANAGED_NAME, manifests)
-        obj.status.ip_families = _families(spec)
+        super().reconcile(ctx, obj, cluster)
+        obj.status.ip_families = _families(obj.spec)
 
-    def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
+    def manifests(self, ctx: Context[NetworkConfig], obj: Network, cluster: Cluster) -> list[Raw]:
+        """Return the program of each node, and its configuration."""
+        image = self._images.references(cluster, _NAME, in_shoot=True)[_NAME]
+        volume = {"configMap": {"name": _NAME}}
+        data = {**_ranges(obj.spec), "mtu": str(ctx.config.mtu)}
+        return [
+            manifest("v1", "ConfigMap", _NAME, shoot.NAMESPACE, data=data),
+            shoot.daemon_set(_NAME, image, node_selector={}, mounts={"/etc/local-net": volume}),
+        ]
+
+    def delete(self, ctx: Context[NetworkConfig], obj: Network, cluster: Cluster) -> None:
         """Remove the network from the shoot, and release its ranges."""
-        shoot.withdraw(ctx, obj, _MANAGED_NAME)
+        super().delete(ctx, obj, cluster)
         release(ctx, self._outside, obj, cluster)
-
-    def migrate(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
-        """Keep the network in the shoot, and stop managing it from this seed."""
-        shoot.withdraw(ctx, obj, _MANAGED_NAME, keep_objects=True)
 
     def external_resources(self, obj: Network) -> Iterable[ExternalResource]:
         """Return the reservation."""
         return recorded(obj, RESERVATION)
 
 
-def _manifests(config: NetworkConfig, ranges: Raw, image: str) -> list[Raw]:
-    volume, data = {"configMap": {"name": _NAME}}, {**ranges, "mtu": str(config.mtu)}
-    return [
-        manifest("v1", "ConfigMap", _NAME, shoot.NAMESPACE, data=data),
-        shoot.daemon_set(_NAME, image, node_selector={}, mounts={"/etc/local-net": volume}),
-    ]
+def _ranges(spec: NetworkSpec) -> Raw:
+    return {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
 
 
 def _families(spec: NetworkSpec) -> list[str]:
@@ -87,7 +82,8 @@ def _problems(spec: NetworkSpec) -> Iterator[FieldProblem]:
         yield FieldProblem(field="spec.ipFamilies", detail="a family is a duplicate; keep one")
     yield from _range_problems("spec.podCIDR", spec.pod_cidr, families)
     yield from _range_problems("spec.serviceCIDR", spec.service_cidr, families)
-    pods, services = _parsed(spec.pod_cidr), _parsed(spec.service_cidr)
+    pods = _parsed(spec.pod_cidr)
+    services = _parsed(spec.service_cidr)
     if pods and services and pods.version == services.version and pods.overlaps(services):
         yield FieldProblem(
             field="spec.serviceCIDR",

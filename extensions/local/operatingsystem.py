@@ -9,9 +9,16 @@ user data, so there is nothing to delete, to migrate, or to force-delete.
 import base64
 from collections.abc import Iterable, Iterator
 
-from actuator import Actuator, ActuatorError, Cluster, Context, FieldProblem, Provisioned, Resource
-from actuator.meta import Base64
-from actuator.provider_config import refuse_config
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Base64,
+    Cluster,
+    Context,
+    FieldProblem,
+    Provisioned,
+    Resource,
+)
 from actuator.v1alpha1 import (
     DropIn,
     File,
@@ -22,7 +29,7 @@ from actuator.v1alpha1 import (
     Unit,
 )
 from extensions.local.userdata import script
-from generic.library.lookup import find
+from generic.library import find
 
 _SECRETS = Resource("v1", "secrets")
 _RELEASE = File(
@@ -45,7 +52,6 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
         self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the files for this operating system."""
-        yield from refuse_config(obj.spec)
         if obj.spec.purpose not in list(Purpose):
             detail = f"{obj.spec.purpose!r} is not supported; update the extension"
             yield FieldProblem(field="spec.purpose", detail=detail)

@@ -20,10 +20,7 @@ from typing import Literal
 
 import attrs
 
-from actuator import ActuatorError, ErrorCode
-from actuator.codec import decode_json, encode
-from actuator.errors import DecodeError
-from actuator.meta import Raw
+from actuator import ActuatorError, DecodeError, ErrorCode, Raw, decode_json, encode
 
 POLICY = "policy.json"
 VARIABLE = "LOCAL_OUTSIDE"
@@ -59,7 +56,7 @@ class Policy:
 
 
 @attrs.frozen(kw_only=True)
-class Thing:
+class OutsideResource:
     """A resource outside. `tags` identify its owner; `id` is its name and that of its file."""
 
     type: str
@@ -74,10 +71,11 @@ class Outside:
 
     directory: Path
 
-    def ensure(self, thing: Thing) -> None:
+    def ensure(self, thing: OutsideResource) -> None:
         """Create or update the resource; never adopt one with other tags."""
         with self.asked("create", thing.id):
-            path, written = self._path(thing.id), self._written(thing)
+            path = self._path(thing.id)
+            written = self._written(thing)
             try:
                 os.link(written, path)
             except FileExistsError:
@@ -97,7 +95,7 @@ class Outside:
             if there is not None and there.tags == tags:
                 self._path(id).unlink()
 
-    def find(self, tags: Mapping[str, str]) -> list[Thing]:
+    def find(self, tags: Mapping[str, str]) -> list[OutsideResource]:
         """Return all resources with these tags, sorted by id."""
         with self.asked("read", _text(tags) or "its things"):
             paths = sorted(self.directory.iterdir())
@@ -128,15 +126,15 @@ class Outside:
         except FileNotFoundError:
             return Policy()
 
-    def _written(self, thing: Thing) -> Path:
+    def _written(self, thing: OutsideResource) -> Path:
         """Write a file with the complete resource, under a name that no method reads."""
         with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".", delete=False) as file:
             file.write(json.dumps(encode(thing), sort_keys=True).encode())
         return Path(file.name)
 
-    def _read(self, id: str) -> Thing | None:
+    def _read(self, id: str) -> OutsideResource | None:
         try:
-            return decode_json(Thing, self._path(id).read_bytes())
+            return decode_json(OutsideResource, self._path(id).read_bytes())
         except FileNotFoundError:
             self.directory.stat()  # a missing folder is an error: its resources are not deleted
             return None

@@ -12,8 +12,7 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ExternalResource, v1alpha1
-from actuator.meta import Object, Raw
+from actuator import Actuator, ExternalResource, Object, Raw, v1alpha1
 from extensions.local.config import API_VERSION
 from extensions.local.containerruntime import LocalContainerRuntime
 from extensions.local.exposure import LocalExposure
@@ -23,11 +22,8 @@ from extensions.local.network import LocalNetwork
 from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import POLICY, VARIABLE, Outside, Request
 from extensions.local.share import LocalExtension
-from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
-from generic.testing.drill.shoots import extension_object
-from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
-from generic.testing.shootpart import ShootPart
+from generic.testing import Around, Rehearsal, RehearsedShoot, ShootPart, extension_object
 
 
 class LocalRehearsal(Rehearsal):
@@ -41,6 +37,8 @@ class LocalRehearsal(Rehearsal):
         ),
         "deletion-denied": "The folder's policy denies deletions: nothing can be given back.",
     }
+
+    other_kinds = (Mount, ManagedResource)
 
     def __init__(self) -> None:
         self._open: Callable[[Path], Outside] = Outside
@@ -61,10 +59,6 @@ class LocalRehearsal(Rehearsal):
     def observe(self, around: Around) -> None:
         """Enter `around` for each request to the folder."""
         self._open = partial(_ObservedOutside, around=around)
-
-    def crds(self) -> Sequence[Raw]:
-        """The storage vendor's Mount, and Gardener's ManagedResource."""
-        return [crd(Mount), crd(ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, in this folder; no controller of Mounts."""
@@ -102,7 +96,7 @@ class LocalRehearsal(Rehearsal):
         environ = {VARIABLE: str(self._outside)}
         return ShootPart(extension="extensions.local:extension", environ=environ)
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         breaks: dict[str, Callable[[], object]] = {
             "everything-fails": lambda: self._outside.rename(self._away),
@@ -110,13 +104,13 @@ class LocalRehearsal(Rehearsal):
         }
         breaks[scenario]()
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Undo all scenarios; no resource was lost."""
         if self._away.exists():
             self._away.rename(self._outside)
         (self._outside / POLICY).unlink(missing_ok=True)
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return all resources, also while the folder is moved away."""
         there = self._away if self._away.exists() else self._outside
         return [

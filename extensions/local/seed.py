@@ -5,23 +5,20 @@ from datetime import timedelta
 
 import attrs
 
-from actuator import Object, Resource, SeedObjects
-from actuator.meta import Kind
+from actuator import Kind, Object, Resource, SeedObjects
 
 _KIND = "local.provider.extensions.gardener.cloud/kind"
 _OWNER = "local.provider.extensions.gardener.cloud/owner"
-PATIENCE = timedelta(seconds=30)
+MAX_WAIT = timedelta(seconds=30)
 """Counted from an object's deletionTimestamp; a longer deletion is an error."""
 
 
 def group(kind: Kind, resource: Resource, finalizers: Sequence[str] = ()) -> SeedObjects:
     """Declare the objects of one resource that actuators of `kind` create."""
-    return SeedObjects(
-        resource.api_version, resource.plural, finalizers, label_selector=f"{_KIND}={kind.name}"
-    )
+    return SeedObjects(resource, finalizers, label_selector=f"{_KIND}={kind.name}")
 
 
 def narrowed(groups: Iterable[SeedObjects], obj: Object) -> list[SeedObjects]:
     """Return the groups, limited to the objects that belong to `obj`."""
     selector = f"{_KIND}={obj.KIND.name},{_OWNER}={obj.metadata.uid}"
-    return [attrs.evolve(one, label_selector=selector) for one in groups]
+    return [attrs.evolve(item, label_selector=selector) for item in groups]

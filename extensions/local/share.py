@@ -10,20 +10,26 @@ prevent the others, so the error names the actual cause.
 
 from collections.abc import Iterable
 
-from actuator import Actuator, Cluster, ConfigurationError, Context, ExternalResource, Resource
-from actuator.errors import RequeueAfter
-from actuator.meta import NamedResourceReference, Raw, ResourceReference
-from actuator.provider_config import read_config
-from actuator.references import locate_referenced
+from actuator import (
+    Actuator,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    NamedResourceReference,
+    Raw,
+    RequeueAfter,
+    Resource,
+    ResourceReference,
+    locate_referenced,
+)
 from actuator.v1alpha1 import Extension
 from extensions.local import seed
 from extensions.local.config import ShareConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
-from generic.library import seedobjects
-from generic.library.lookup import find
-from generic.library.manifests import manifest_of
+from generic.library import find, manifest_of, seedobjects
 
 SHARE = "Local::Share"
 _SECRETS = Resource("v1", "secrets")
@@ -31,11 +37,10 @@ _PASSWORD = "password"  # noqa: S105 - the key in the Secret
 _LOOK_AGAIN = 5.0
 
 
-class LocalExtension(Actuator[Extension]):
+class LocalExtension(Actuator[Extension, ShareConfig]):
     """A share outside, a Mount in the seed."""
 
     finalizer = "extensions.gardener.cloud/local-extension"
-    provider_config = ShareConfig
     seed_objects = (seed.group(Extension.KIND, MOUNTS, [Mount.KIND.finalizer]),)
     permissions = (
         seedobjects.permission(seed_objects[0]),
@@ -45,9 +50,9 @@ class LocalExtension(Actuator[Extension]):
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
 
-    def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context[ShareConfig], obj: Extension, cluster: Cluster) -> None:
         """Ensure that the share exists outside and is mounted."""
-        config = read_config(ShareConfig, obj)
+        config = ctx.config
         secret_name = _credentials(ctx, obj, cluster, config.credentials)
         properties = {"capacity": config.capacity}
         hold(ctx, self._outside, obj, cluster, type=SHARE, properties=properties)
@@ -59,13 +64,13 @@ class LocalExtension(Actuator[Extension]):
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
         release(ctx, self._outside, obj, cluster)
-        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
+        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Delete the Mount; keep the share for the next seed."""
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
-        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
+        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT)
 
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Delete the Mount despite its finalizer; the share may remain."""

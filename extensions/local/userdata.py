@@ -8,7 +8,7 @@ import posixpath
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from actuator.meta import Base64
+from actuator import Base64
 from actuator.v1alpha1 import File, Unit
 
 _UNITS = "/etc/systemd/system"

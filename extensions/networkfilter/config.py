@@ -4,8 +4,7 @@ from typing import Annotated
 
 import attrs
 
-from actuator import ProviderConfig
-from actuator.meta import Schema
+from actuator import ProviderConfig, Schema
 
 API_VERSION = "networkfilter.extensions.gardener.cloud/v1alpha1"
 
@@ -20,3 +19,8 @@ class FilterConfig(ProviderConfig):
         factory=list
     )
     """Ranges to which access from the shoot is blocked."""
+
+    @property
+    def text(self) -> str:
+        """The ranges, one a line."""
+        return "".join(f"{blocked}\n" for blocked in self.blocked)

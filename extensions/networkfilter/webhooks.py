@@ -4,14 +4,17 @@ The program that this sample deploys into the shoot reads a ConfigMap; the file 
 the nodes that start before it.
 """
 
-from actuator.codec import decode
-from actuator.provider_config import problems_of
+from actuator import load_config
 from actuator.v1alpha1 import OperatingSystemConfig
 from extensions.networkfilter.config import FilterConfig
-from generic.library.webhooks import READ_CLUSTER, AdmissionRequest, mutates
-from generic.library.webhooks.controlplane import OF_NODES
-from generic.library.webhooks.edits import ensure_file
-from generic.library.webhooks.targets import with_extension
+from generic.library.webhooks import (
+    OF_NODES,
+    READ_CLUSTER,
+    AdmissionRequest,
+    ensure_file,
+    mutates,
+    with_extension,
+)
 
 TYPE = "networking-filter"
 PATH = "/etc/network-filter/blocked"
@@ -30,10 +33,9 @@ def add_filter(request: AdmissionRequest[OperatingSystemConfig]) -> None:
 
     An invalid configuration adds nothing here: the status of the Extension reports it.
     """
-    for one in (request.cluster().shoot.get("spec") or {}).get("extensions") or ():
-        given = one.get("providerConfig") or {}
-        if one.get("type") == TYPE and not problems_of(
-            FilterConfig, given, "providerConfig", rules=False
-        ):
-            text = "".join(f"{blocked}\n" for blocked in decode(FilterConfig, given).blocked)
-            ensure_file(request.new.spec.files, PATH, text, 0o644)
+    for extension in (request.cluster().shoot.get("spec") or {}).get("extensions") or ():
+        if extension.get("type") == TYPE:
+            given = extension.get("providerConfig")
+            config, _ = load_config(FilterConfig, given, "providerConfig", rules=False)
+            if config is not None:
+                ensure_file(request.new.spec.files, PATH, config.text, 0o644)

@@ -7,8 +7,7 @@ recorded.
 
 from collections.abc import Iterable
 
-from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
-from actuator.provider_config import refuse_config
+from actuator import Actuator, Cluster, Context, ExternalResource
 from extensions.relations.kinds import Entry
 from extensions.relations.register import REGION, TYPE, Register
 
@@ -18,10 +17,6 @@ class Entries(Actuator[Entry]):
 
     def __init__(self, register: Register) -> None:
         self._register = register
-
-    def validate(self, ctx: Context, obj: Entry, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return refuse_config(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Entry, cluster: Cluster) -> None:
         """Create or update the entry in the register; write its id to the status."""
@@ -47,8 +42,8 @@ class Entries(Actuator[Entry]):
     def still_exists(self, resource: ExternalResource) -> bool:
         """Whether the register has that id, or an entry of that owner. Raises ActuatorError."""
         return any(
-            one.id == resource.id if resource.id else one.tags == resource.tags
-            for one in self._register.entries()
+            entry.id == resource.id if resource.id else entry.tags == resource.tags
+            for entry in self._register.entries()
         )
 
 

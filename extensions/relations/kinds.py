@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import ConditionedStatus, DefaultSpec, Kind, Object
-from actuator.meta import Column, Schema, own_kind
+from actuator import Column, ConditionedStatus, DefaultSpec, Kind, Object, Schema, own_kind
 
 GROUP = "relations.example.org"
 

@@ -7,25 +7,21 @@ needs no extension. The user who deletes the Team selects the effect on its chil
 Background, Foreground or Orphan).
 """
 
-from collections.abc import Iterable
-
 from actuator import (
     Actuator,
     ActuatorError,
     Cluster,
     Context,
     ErrorCode,
-    FieldProblem,
+    Raw,
     RequeueAfter,
     Resource,
+    is_owned_by,
+    with_owner,
 )
-from actuator.meta import Raw
-from actuator.ownership import is_owned_by, with_owner
-from actuator.provider_config import refuse_config
 from extensions.relations.kinds import GROUP, Team
-from generic.controller.watch import owns
-from generic.library.lookup import find
-from generic.library.manifests import manifest
+from generic import owns
+from generic.library import find, manifest
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _SHARED = f"{GROUP}/shared"
@@ -41,10 +37,6 @@ class Teams(Actuator[Team]):
         _CONFIG_MAPS.permission("get", "create", "patch", "delete"),
     )
     watches = (owns(_CONFIG_MAPS),)
-
-    def validate(self, ctx: Context, obj: Team, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return refuse_config(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
         """Create or update both ConfigMaps with their owner references."""

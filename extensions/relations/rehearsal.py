@@ -11,16 +11,14 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ExternalResource
-from actuator.meta import Raw
+from actuator import Actuator, ExternalResource, Raw
 from extensions.relations.external import Entries
 from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
-from generic.library.manifests import manifest
-from generic.testing.drill.shoots import extension_object
-from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
+from generic.library import manifest
+from generic.testing import Around, Rehearsal, RehearsedShoot, extension_object
 
 _DATA = {"motto": "Rehearsed"}
 
@@ -74,7 +72,7 @@ class RelationsRehearsal(Rehearsal):
             extension_object(Mirror, shoot, "x", {"to": copies}),
         ]
 
-    def break_outside(self, scenario: str) -> None:
+    def inject_failure(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         breaks = {
             "everything-fails": lambda: self._path.rename(self._away),
@@ -82,13 +80,13 @@ class RelationsRehearsal(Rehearsal):
         }
         breaks[scenario]()
 
-    def mend_outside(self) -> None:
+    def repair_failure(self) -> None:
         """Undo all scenarios; no entry was lost."""
         if self._away.exists():
             self._away.rename(self._path)
         Register(self._path).allow_deletions()
 
-    def left_outside(self) -> Sequence[ExternalResource]:
+    def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return all entries, also while the register is moved away."""
         return Register(self._away if self._away.exists() else self._path).entries()
 

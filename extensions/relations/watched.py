@@ -10,26 +10,21 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from actuator import Actuator, Cluster, Context, FieldProblem, RequeueAfter, Resource, SeedObjects
-from actuator.provider_config import refuse_config
 from extensions.relations.kinds import GROUP, Mirror
-from generic.controller.mappers import Target
-from generic.controller.watch import watches
-from generic.kube.headers import Event, Header, Request
-from generic.library import seedobjects
-from generic.library.lookup import find
-from generic.library.manifests import manifest
+from generic import Event, Header, KnownObjects, Request, watches
+from generic.library import find, manifest, seedobjects
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _MIRROR = f"{GROUP}/mirror-uid"
 _LOOK_AGAIN = 5.0
 
 
-def of_source(event: Event[Header], _target: Target) -> Iterator[Request]:
+def of_source(event: Event[Header], _known: KnownObjects) -> Iterator[Request]:
     """Map any ConfigMap to the Mirror of its name, which may not exist."""
     yield event.request
 
 
-def of_copy(event: Event[Header], _target: Target) -> Iterator[Request]:
+def of_copy(event: Event[Header], _known: KnownObjects) -> Iterator[Request]:
     """Map a copy to its Mirror, after which it is named."""
     if any(state is not None and _MIRROR in state.labels for state in (event.old, event.new)):
         namespace, _, name = event.request.name.partition(".")
@@ -43,14 +38,14 @@ class Mirrors(Actuator[Mirror]):
     watches = (watches(_CONFIG_MAPS, of_source), watches(_CONFIG_MAPS, of_copy))
 
     def validate(self, ctx: Context, obj: Mirror, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Yield the problems of providerConfig, and of a copy that would be its own source."""
-        yield from refuse_config(obj.spec)
+        """Yield a problem for a copy that would be its own source."""
         if obj.spec.to == obj.metadata.namespace:
             yield FieldProblem(field="spec.to", detail="is the Mirror's own; name another one")
 
     def reconcile(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Copy the data of the source. A deleted source leaves the copy unchanged."""
-        name, namespace = obj.metadata.name, obj.metadata.namespace
+        name = obj.metadata.name
+        namespace = obj.metadata.namespace
         source = find(ctx.client, _CONFIG_MAPS, name, namespace)
         if source is None:
             raise RequeueAfter(_LOOK_AGAIN, f"Waiting for ConfigMap {namespace}/{name}")
@@ -70,7 +65,7 @@ class Mirrors(Actuator[Mirror]):
 
 def _copies(mirror: Mirror) -> SeedObjects:
     """Return the objects with the Mirror's label: its only copy."""
-    return SeedObjects("v1", "configmaps", label_selector=f"{_MIRROR}={mirror.metadata.uid}")
+    return SeedObjects(_CONFIG_MAPS, label_selector=f"{_MIRROR}={mirror.metadata.uid}")
 
 
 def _name(mirror: Mirror) -> str:

@@ -20,20 +20,19 @@ from typing import Any, ClassVar
 import attrs
 
 from actuator import ActuatorError
-from extensions.externaldatabase.endpoint import Endpoint
-from generic.library.programs.processes import Process, ProcessGroup, kill
-from generic.testing.envtest.certificates import Authority
-from generic.testing.envtest.servers import free_port
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
+from generic.library.programs import Process, ProcessGroup, kill
+from generic.testing import LocalAuthority, free_port
 
 
 @attrs.frozen
-class Account:
+class ServerUser:
     """The user that runs a server; None is the user of this process."""
 
     user: pwd.struct_passwd | None
 
     @classmethod
-    def ordinary(cls) -> "Account":
+    def ordinary(cls) -> "ServerUser":
         """Return an account other than root. Raises KeyError if there is no `nobody`."""
         return cls(None if os.geteuid() else pwd.getpwnam("nobody"))
 
@@ -62,7 +61,7 @@ class Account:
 
 
 HOST = "127.0.0.1"
-_AUTHORITY = Authority.new("databases")
+_AUTHORITY = LocalAuthority.new("databases")
 CA = _AUTHORITY.key_pair.certificate.decode()
 """The PEM certificate that verifies all servers of this process."""
 _ONCE_SECONDS = 120.0
@@ -94,7 +93,7 @@ class Daemon(ABC):
 
     def start(self) -> None:
         """Create the server's own data in a new directory, and start it. Raises ServerError."""
-        self.account = Account.ordinary()
+        self.account = ServerUser.ordinary()
         self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{self.name}-")))
         self.directory = self.account.own(self._group.directory)
@@ -132,9 +131,11 @@ class Daemon(ABC):
             self._group.close()
 
     @property
-    def administrator(self) -> Endpoint:
+    def administrator(self) -> DatabaseEndpoint:
         """The server's endpoint with an account that has all permissions."""
-        return Endpoint(host=HOST, port=self.port, user=self.user, password=self._password, ca=CA)
+        return DatabaseEndpoint(
+            host=HOST, port=self.port, user=self.user, password=self._password, ca=CA
+        )
 
     @abstractmethod
     def _prepare(self) -> list[str | Path]:
@@ -203,4 +204,4 @@ def found(*programs: str) -> Path | None:
     """Return the first of these programs on PATH, or in Debian's directories for administrators."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
     paths = (shutil.which(program, path=path) for program in programs)
-    return next((Path(one).resolve() for one in paths if one), None)
+    return next((Path(path).resolve() for path in paths if path), None)

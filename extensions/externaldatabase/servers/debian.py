@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from extensions.externaldatabase.servers.daemon import ServerError
-from generic.library.programs.cache import cache_directory, locked
-from generic.testing.envtest.environment import silent
+from generic.library.programs import cache_directory, locked
 
 _SECONDS = 600.0
 _STATUS = "/var/lib/dpkg/status"
@@ -30,7 +29,7 @@ def unpacked(package: str) -> Path:
     cache = cache_directory()
     folder = cache / f"{package}-{_system()}"
     if not folder.is_dir():
-        with locked(cache / f"{folder.name}.lock", silent):
+        with locked(cache / f"{folder.name}.lock", lambda _progress: None):
             if not folder.is_dir():
                 _fetch(package, folder)
     return folder

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pymysql
 
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.mysql import connect
 from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
@@ -61,7 +61,7 @@ class MariaDb(Daemon):
         return answers(self.administrator)
 
 
-def answers(endpoint: Endpoint) -> bool:
+def answers(endpoint: DatabaseEndpoint) -> bool:
     """Return whether a server of this protocol accepts connections there."""
     try:
         connect(endpoint).close()
@@ -72,7 +72,7 @@ def answers(endpoint: Endpoint) -> bool:
 
 def _command(place: Path, directory: Path) -> list[str | Path]:
     programs = (place / folder / _PROGRAM for folder in ("sbin", "bin", "libexec"))
-    program = next((one for one in programs if one.is_file()), None)
+    program = next((program for program in programs if program.is_file()), None)
     if program is None:
         raise ServerError(f"mariadb: there is no {_PROGRAM} in {place}; install MariaDB")
     folders = [f"--datadir={directory / 'data'}", f"--tmpdir={directory}"]
@@ -85,7 +85,7 @@ def _bootstrap(place: Path) -> Iterator[str]:
     yield "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
     for name in _TABLES:
         files = (_share(place) / f"{flavour}_{name}.sql" for flavour in ("mariadb", "mysql"))
-        script = next((one for one in files if one.is_file()), None)
+        script = next((file for file in files if file.is_file()), None)
         if script is None:
             raise ServerError(f"mariadb: {_share(place)} lacks the script of {name}")
         yield script.read_text(encoding="utf-8")
@@ -93,4 +93,4 @@ def _bootstrap(place: Path) -> Iterator[str]:
 
 def _share(place: Path) -> Path:
     folders = (place / "share" / name for name in ("mariadb", "mysql"))
-    return next((one for one in folders if one.is_dir()), place / "share")
+    return next((folder for folder in folders if folder.is_dir()), place / "share")

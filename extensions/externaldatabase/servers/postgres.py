@@ -39,7 +39,8 @@ class Postgres(Daemon):
         if program is None:
             raise ServerError(f"postgres: {_PACKAGE} has no {_PROGRAM}; install PostgreSQL")
         certificate, key = self.certify()
-        self._programs, data = program.parent, self.directory / "data"
+        self._programs = program.parent
+        data = self.directory / "data"
         password = self.private("password", self._password)
         options = ("--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
         cluster = (f"--pgdata={data}", f"--username={self.user}", f"--pwfile={password}")
@@ -61,4 +62,6 @@ def _newest(usr: Path) -> Path | None:
     """Return the server of the highest version in Debian's layout, with one folder per version."""
     programs = usr.glob(f"lib/postgresql/*/bin/{_PROGRAM}")
     version = re.compile(r"\d+")
-    return max(programs, key=lambda one: [*map(int, version.findall(one.parts[-3]))], default=None)
+    return max(
+        programs, key=lambda item: [*map(int, version.findall(item.parts[-3]))], default=None
+    )
