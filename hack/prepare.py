@@ -1,9 +1,9 @@
 """Fetch and build the programs that tests run and no package index has, before the tests.
 
-The embedded cluster's programs, helm, promtool and the programs of `tests/go_programs.py`
-from their Go modules; PostgreSQL and MariaDB from the packages of the machine's distribution.
-Existing programs are skipped. With the argument `landscape`: the programs of the tests on a real
-Gardener instead.
+The embedded cluster's programs, helm, promtool and the programs of
+`tests/support/landscape/go_programs.py` from their Go modules; PostgreSQL and MariaDB from the
+packages of the machine's distribution. Existing programs are skipped. With the argument
+`landscape`: the programs of the tests on a real Gardener instead.
 """
 
 import sys
@@ -17,7 +17,7 @@ from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.binaries import find_binaries
 from generic.testing.landscape.programs import find_gardener
 from hack.observe.programs import find_program
-from tests.go_programs import PROGRAMS
+from tests.support.landscape.go_programs import PROGRAMS
 
 _say = partial(print, file=sys.stderr)
 

@@ -44,7 +44,8 @@ def build(root: Path = ROOT, dist: Path = DIST) -> tuple[Path, Path]:
     building = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
     if building.returncode:
         sys.exit(building.stdout + building.stderr)
-    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    (sdist,) = dist.glob("*.tar.gz")
+    (wheel,) = dist.glob("*.whl")
     return sdist, wheel
 
 

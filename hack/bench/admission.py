@@ -149,11 +149,11 @@ def _deployment(side: str) -> Raw:
             "name": name,
             "image": f"example.org/{name}:v1",
             "args": [f"--some-flag-{number}=/srv/kubernetes/{number}" for number in range(40)],
-            "volumeMounts": [{"name": one, "mountPath": f"/srv/{one}"} for one in names],
+            "volumeMounts": [{"name": name, "mountPath": f"/srv/{name}"} for name in names],
         }
         for name in ("kube-apiserver", "vpn-client")
     ]
-    pod = {"containers": containers, "volumes": [{"name": one, "emptyDir": {}} for one in names]}
+    pod = {"containers": containers, "volumes": [{"name": name, "emptyDir": {}} for name in names]}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"selector": {"matchLabels": labels}, "template": template}
     return manifest("apps/v1", "Deployment", "bench", "default", {SIDE: side}, spec=spec)
@@ -177,7 +177,8 @@ def _count_answers(port: int, trust: ssl.SSLContext, message: bytes) -> int:
     """Send the request again and again; return how often it was allowed in the given time."""
     raw = socket.create_connection((_HOST, port))
     with trust.wrap_socket(raw, server_hostname=_HOST) as connection:
-        count, end = 0, time.monotonic() + _DIRECT_SECONDS
+        count = 0
+        end = time.monotonic() + _DIRECT_SECONDS
         while time.monotonic() < end:
             connection.sendall(message)
             if b'"allowed": true' not in connection.recv(65536):

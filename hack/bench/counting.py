@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-from generic.controller.metrics.values import RECONCILE_SECONDS
+from generic.serving.metrics.values import RECONCILE_SECONDS
 
 FAMILY = "bench_metric_calls"
 _WRAPPED = {
@@ -18,12 +18,14 @@ _WRAPPED = {
     "observe": (Histogram, "observe"),
 }
 """Operations on metrics, by name: class and method."""
-_NUMBER, _ROUNDS = 20_000, 9
+_NUMBER = 20_000
+_ROUNDS = 9
 
 
 def seconds_per_call() -> dict[str, float]:
     """Return the median seconds of each operation."""
-    counter, gauge = Counter("c", "-", ("a", "b"), registry=None), Gauge("g", "-", registry=None)
+    counter = Counter("c", "-", ("a", "b"), registry=None)
+    gauge = Gauge("g", "-", registry=None)
     histogram = Histogram("h", "-", buckets=RECONCILE_SECONDS, registry=None)
     calls: dict[str, Callable[[], object]] = {
         "labels": lambda: counter.labels("x", "y"),

@@ -22,7 +22,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.envtest import Environment
-from generic.testing.garden import Garden, Shoot, not_ready_because
+from generic.testing.garden import Garden, SeedShoot, not_ready_because
 from generic.testing.polling import parallel
 from generic.testing.seed import install
 from hack.objects import infrastructure
@@ -48,9 +48,9 @@ class Figures:
 class Hanging(Actuator[Infrastructure]):
     """Reconciles at once; never returns from a call for a deletion."""
 
-    def __init__(self, gate: threading.Event, *, mute: bool) -> None:
+    def __init__(self, gate: threading.Event, *, unresponsive: bool) -> None:
         self._gate = gate
-        self._mute = mute
+        self._unresponsive = unresponsive
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster, /) -> None:
         """Do nothing."""
@@ -62,18 +62,21 @@ class Hanging(Actuator[Infrastructure]):
     force_delete = delete
 
     def external_resources(self, obj: Infrastructure, /) -> Iterable[ExternalResource]:
-        """Return one resource for each object; never return if `mute`."""
-        if self._mute:
+        """Return one resource for each object; never return if `unresponsive`."""
+        if self._unresponsive:
             self._gate.wait()
         return [ExternalResource(type="Bucket", id=obj.metadata.name)]
 
 
-def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute: bool) -> Figures:
+def measure(
+    kubeconfig: Path, objects: int, *, workers: int, budget: float, unresponsive: bool
+) -> Figures:
     """Measure in a new namespace. Raises TimeoutError."""
     admin = connect(kubeconfig, connections=workers + 2 * _DRIVERS)
     name = f"hanging-{time.monotonic_ns():x}"
-    shoot = Shoot(technical_id=name, name="a", project="b", region="c")
-    garden, gate = Garden(admin), threading.Event()
+    shoot = SeedShoot(technical_id=name, name="a", project="b", region="c")
+    garden = Garden(admin)
+    gate = threading.Event()
     garden.create_namespace(shoot)
     options = Options(
         kubeconfig=kubeconfig,
@@ -84,7 +87,7 @@ def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute
         shutdown_timeout=1.0,
     )
     manager = Manager(options)
-    manager.add(Hanging(gate, mute=mute), type=shoot.technical_id)
+    manager.add(Hanging(gate, unresponsive=unresponsive), type=shoot.technical_id)
     manager.start()
     try:
         return _measure(admin, garden, shoot, objects)
@@ -94,11 +97,11 @@ def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute
         garden.finish(shoot)
 
 
-def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figures:
+def _measure(admin: Client, garden: Garden, shoot: SeedShoot, objects: int) -> Figures:
     namespace = shoot.technical_id
     names = [f"n{number}" for number in range(objects)]
     list_all = partial(admin.list, _INFRASTRUCTURES, namespace)
-    wanted = [infrastructure(namespace, one, namespace) for one in names]
+    wanted = [infrastructure(namespace, name, namespace) for name in names]
     parallel(wanted, garden.deploy, at_once=_DRIVERS)
     wait("ready", lambda: not any(map(not_ready_because, list_all())), 120)
     delete = partial(garden.delete, Infrastructure.KIND, namespace)
@@ -130,17 +133,19 @@ def _threads_and_memory() -> tuple[int, int]:
 
 
 def main() -> None:
-    """Measure 1000 objects, 20 workers, a 5 s budget; then again with `mute`."""
+    """Measure 1000 objects, 20 workers, a 5 s budget; then again with `unresponsive`."""
     logging.getLogger("generic").setLevel(logging.CRITICAL)
     with Environment() as environment:
         install(environment, [*KINDS, Cluster, Orphan])
-        for mute in (False, True):
-            took = measure(environment.kubeconfig, 1000, workers=20, budget=5.0, mute=mute)
+        for unresponsive in (False, True):
+            took = measure(
+                environment.kubeconfig, 1000, workers=20, budget=5.0, unresponsive=unresponsive
+            )
             print(
                 f"{took.objects} force deletions that never return: the last object gone after "
                 f"{took.seconds:.1f} s, {took.recorded} recorded, at most {took.threads_more} "
                 f"threads and {took.memory_more / 2**20:.0f} MiB more",
-                "(external_resources never returns either)" if mute else "",
+                "(external_resources never returns either)" if unresponsive else "",
             )
 
 

@@ -7,11 +7,12 @@ program; `pending`, in which all deletions stay unfinished; `counting`, see coun
 import sys
 
 from actuator import Actuator, Cluster, Context, RequeueAfter
+from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 from generic import Manager
 
 
-class Noop(Actuator[Infrastructure]):
+class Noop(Actuator[Infrastructure, Raw]):
     """Has no external resources, so that only the framework is measured."""
 
     def reconcile(self, ctx: Context, infrastructure: Infrastructure, cluster: Cluster) -> None:

@@ -26,8 +26,8 @@ from generic.kube.client import connect
 from generic.testing.envtest import Environment, EnvtestError
 from hack.bench import admission
 from hack.bench.counting import FAMILY, seconds_per_call
-from hack.bench.sides import WORKERS, Process, Side, ours, peer
-from hack.bench.world import World
+from hack.bench.sides import WORKERS, BenchSide, Process, ours, peer
+from hack.bench.world import BenchWorld
 from hack.processes import wait
 
 _NAMESPACES = 10
@@ -68,14 +68,15 @@ _WHOLE = Size(runs=9, objects=500, cached=10_000, admitted=1_000)
 class Bench:
     """One embedded cluster, and the parts of the benchmark, which share it."""
 
-    world: World
+    world: BenchWorld
     kubeconfig: Path
     logs: Path
     size: Size
 
     def speed(self) -> list[Gate]:
         """Compare lives of new objects, in alternating runs of both sides."""
-        runs, sides = self.size.runs, (ours(), peer(_progress))
+        runs = self.size.runs
+        sides = (ours(), peer(_progress))
         figures: dict[str, list[Figures]] = {side.name: [] for side in sides}
         for run in range(runs):
             for side in sides if run % 2 == 0 else sides[::-1]:
@@ -86,7 +87,7 @@ class Bench:
                 texts = [f"{found[name]:{form}} {name}" for name, form in _FORMATS.items()]
                 _progress(f"{side.name} {run + 1}/{runs}: {', '.join(texts)}")
         medians = {
-            name: [statistics.median(one[name] for one in found) for found in figures.values()]
+            name: [statistics.median(item[name] for item in found) for found in figures.values()]
             for name in _FORMATS
         }
         print(f"\n{self.size.objects} Infrastructures, {WORKERS} workers,", end=" ")
@@ -107,7 +108,8 @@ class Bench:
         with self._running(ours("counting"), "counting") as process:
             self._live(process, "counting")
             text = process.scrape()
-        passes, spent = _sum(text, "controller_runtime_reconcile_total{.*}"), 0.0
+        passes = _sum(text, "controller_runtime_reconcile_total{.*}")
+        spent = 0.0
         print(f"\n{self.size.objects} Infrastructures, {passes:.0f} passes")
         for name, seconds in seconds_per_call().items():
             count = _sum(text, f'{FAMILY}_total{{call="{name}"}}')
@@ -118,7 +120,8 @@ class Bench:
 
     def memory(self) -> list[Gate]:
         """Measure our side with many objects that exist before it starts, then deleted ones."""
-        world, objects = self.world, self.size.cached
+        world = self.world
+        objects = self.size.cached
         keys = [(f"shoot--memory--{number}", "bench") for number in range(objects)]
         started = time.monotonic()
         world.create_shoots([namespace for namespace, _ in keys])
@@ -127,7 +130,8 @@ class Bench:
         with self._running(ours(), "memory") as process:
             world.wait_succeeded(keys)
             time.sleep(_SETTLE)
-            resident, peak = process.resident_mib(), process.resident_mib("VmHWM")
+            resident = process.resident_mib()
+            peak = process.resident_mib("VmHWM")
             cached = _scrape_ms(process)
         print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB")
         world.delete([namespace for namespace, _ in keys])
@@ -146,7 +150,8 @@ class Bench:
         """Compare the latencies that both webhook servers add; show the throughput of ours."""
         folder = self.logs / "webhooks"
         folder.mkdir()
-        client, requests = self.world.client, self.size.admitted
+        client = self.world.client
+        requests = self.size.admitted
         added, direct = admission.added_ms(client, self.kubeconfig, folder, requests)
         print("\nadded ms a request")
         _print_table({name: (ms["ours"], ms["peer"], ".2f") for name, ms in added.items()})
@@ -155,17 +160,19 @@ class Bench:
         p99 = added["p99"]
         return [("added ms a request, p99, ratio", p99["ours"] / p99["peer"], "<=", 2.0)]
 
-    def _running(self, side: Side, run: str) -> AbstractContextManager[Process]:
+    def _running(self, side: BenchSide, run: str) -> AbstractContextManager[Process]:
         return side.running(self.kubeconfig, self.logs / f"{run}.log")
 
     def _live(self, process: Process, run: str) -> Figures:
         """Run one life of new objects: create, reconcile, force-delete."""
-        world, objects = self.world, self.size.objects
+        world = self.world
+        objects = self.size.objects
         shoots = [f"shoot--{run}--{number}" for number in range(_NAMESPACES)]
         keys = [(shoots[n % _NAMESPACES], f"bench-{n}") for n in range(objects)]
         world.create_shoots(shoots)
         time.sleep(_SETTLE)
-        requests, cpu = world.requests(), process.cpu_seconds()
+        requests = world.requests()
+        cpu = process.cpu_seconds()
         reconciled = _seconds(partial(world.create, keys), partial(world.wait_succeeded, keys))
         world.confirm(keys)
         world.force(shoots)
@@ -215,7 +222,7 @@ def main() -> int:
     logging.getLogger("generic").setLevel(logging.CRITICAL)  # the driver's watch ends with errors
     gates: list[Gate] = []
     with Environment(_progress) as environment, tempfile.TemporaryDirectory() as logs:
-        world = World(connect(environment.kubeconfig))
+        world = BenchWorld(connect(environment.kubeconfig))
         bench = Bench(world, environment.kubeconfig, Path(logs), _QUICK if args.quick else _WHOLE)
         for part in [args.only] if args.only else _PARTS:
             gates += getattr(bench, part)()

@@ -50,7 +50,7 @@ class Process:
 
 
 @attrs.frozen
-class Side:
+class BenchSide:
     """A program to measure, and the address at which it serves its metrics, if it has any."""
 
     name: str
@@ -67,17 +67,17 @@ class Side:
             yield Process(process.pid, self.metrics)
 
 
-def ours(variant: str = "noop") -> Side:
+def ours(variant: str = "noop") -> BenchSide:
     """Return a variant of our side, with the environment that `actuator chart` gives it."""
     metrics = f"127.0.0.1:{free_port()}"
     program = [sys.executable, "-m", "hack.bench.ours", variant, "--metrics-bind-address", metrics]
     variables = [f"{name}={value}" for name, value in MALLOC.items()]
-    return Side("ours", ["env", *variables, *program], metrics)
+    return BenchSide("ours", ["env", *variables, *program], metrics)
 
 
-def peer(progress: Callable[[str], None]) -> Side:
+def peer(progress: Callable[[str], None]) -> BenchSide:
     """Return controller-runtime with the Go library's calls."""
-    return Side("peer", [str(programs(progress) / "peer")])
+    return BenchSide("peer", [str(programs(progress) / "peer")])
 
 
 def programs(progress: Callable[[str], None]) -> Path:

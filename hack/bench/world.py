@@ -21,7 +21,7 @@ from generic.kube.headers import Event, EventType, Header, header
 from generic.kube.informer import Informer
 from generic.kube.store import Store
 from generic.reconciler.orphans import Orphan
-from generic.testing.garden import Garden, Shoot
+from generic.testing.garden import Garden, SeedShoot
 from generic.testing.polling import parallel
 from generic.testing.seed import install_crds
 from hack.objects import infrastructure
@@ -40,7 +40,7 @@ _REQUESTS = re.compile(
 )
 
 
-class World:
+class BenchWorld:
     """The API server, with administrator rights, and the outcomes of all Infrastructures."""
 
     def __init__(self, client: HttpClient) -> None:
@@ -58,7 +58,7 @@ class World:
         """Create the namespaces and Clusters of shoots, which have the same names."""
 
         def create(name: str) -> None:
-            shoot = Shoot(technical_id=name, name=name, project="bench", region="eu-west-1")
+            shoot = SeedShoot(technical_id=name, name=name, project="bench", region="eu-west-1")
             cluster = shoot.cluster()
             cluster["spec"]["shoot"]["spec"]["provider"] = {"type": "bench", "workers": [_PADDING]}
             self.client.create(NAMESPACES, shoot.namespace())

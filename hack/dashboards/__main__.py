@@ -28,7 +28,7 @@ _MARKS = (
 
 
 @attrs.frozen
-class Row:
+class DashboardRow:
     """Panels below a heading."""
 
     title: str
@@ -43,7 +43,7 @@ class Dashboard:
     description: str
     variables: Mapping[str, str]
     """Labels that a user selects, and the query that lists the values of each."""
-    rows: Sequence[Row]
+    rows: Sequence[DashboardRow]
 
     def json(self, uid: str) -> dict[str, Any]:
         """Return Grafana's JSON of it (the classic model)."""

@@ -81,7 +81,10 @@ class Panel:
             color = FieldColorModeId.PALETTE_CLASSIC
             style = common.GraphThresholdsStyleConfig().mode(words.GraphThresholdsStyleMode.LINE)
             panel.thresholds_style(style)
-        steps = [Threshold(color="green"), *(Threshold(*one) for one in self.thresholds.items())]
+        steps = [
+            Threshold(color="green"),
+            *(Threshold(*threshold) for threshold in self.thresholds.items()),
+        ]
         absolute = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)
         return panel.thresholds(absolute).color_scheme(dashboard.FieldColor().mode(color))
 

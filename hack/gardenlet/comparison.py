@@ -28,10 +28,10 @@ def unexplained(recorded: Recording, simulated: Recording) -> list[str]:
         *of_waits(recorded.waits, simulated.waits),
         *of_thresholds(recorded.shown_after, simulated.waits),
     ]
-    known = [one for entry in recorded.known for one in entry.differences]
-    ended = [f"known difference no longer exists, remove it: {one}" for one in known]
-    return [one for one in found if one not in known] + [
-        text for text, one in zip(ended, known, strict=True) if one not in found
+    known = [difference for entry in recorded.known for difference in entry.differences]
+    ended = [f"known difference no longer exists, remove it: {item}" for item in known]
+    return [item for item in found if item not in known] + [
+        text for text, item in zip(ended, known, strict=True) if item not in found
     ]
 
 
@@ -86,14 +86,14 @@ def _of_flow(name: str, real: FlowProtocol, simulated: FlowProtocol) -> Iterator
     for later in sorted(real.order.keys() | simulated.order.keys()):
         if later.removeprefix(DELETION) in both:
             awaited, ours = (_awaited(flow, later, both) for flow in (real, simulated))
-            for one in sorted(awaited - ours):
-                yield f"{name}: only gardenlet waits for {one} before {later}"
-            for one in sorted(ours - awaited):
-                yield f"{name}: only the simulation waits for {one} before {later}"
+            for step in sorted(awaited - ours):
+                yield f"{name}: only gardenlet waits for {step} before {later}"
+            for step in sorted(ours - awaited):
+                yield f"{name}: only the simulation waits for {step} before {later}"
 
 
 def _awaited(flow: FlowProtocol, later: str, kinds: Collection[str]) -> set[str]:
-    return {one for one in flow.order.get(later, ()) if one.removeprefix(DELETION) in kinds}
+    return {item for item in flow.order.get(later, ()) if item.removeprefix(DELETION) in kinds}
 
 
 def _of_steps(

@@ -19,7 +19,8 @@ _Kind = tuple[str, str]
 
 def shown_after(seed: Iterable[Version], garden: Iterable[Version]) -> Mapping[str, float]:
     """Return, by kind, the shortest time in seconds from a request to the error of its Shoot."""
-    began, shown = _requested(seed), _shown(garden)
+    began = _requested(seed)
+    shown = _shown(garden)
     shortest: dict[str, float] = {}
     for kind, shoot in sorted(began.keys() & shown.keys()):
         lasted = shown[kind, shoot] - began[kind, shoot]
@@ -32,7 +33,8 @@ def _requested(seed: Iterable[Version]) -> Mapping[_Kind, float]:
     requests: dict[tuple[str, ...], tuple[str, float]] = {}
     began: dict[_Kind, float] = {}
     for version in seed:
-        obj, meta = version.obj, version.obj["metadata"]
+        obj = version.obj
+        meta = version.obj["metadata"]
         if obj["kind"] in ("Cluster", "Namespace") or version.event == DELETED:
             continue
         key = obj["kind"], meta.get("namespace", "")

@@ -13,7 +13,7 @@ from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.testing.landscape.garden import SHOOTS
 from generic.tools.cli.landscape_extensions import landscape_world, rehearsal_of
 from hack.gardenlet.player import Player
-from hack.gardenlet.watching import Log, watched
+from hack.gardenlet.watching import WatchLog, watched
 
 _EXTENSIONS = ["hack.gardenlet.slow:SlowAws"]
 
@@ -22,8 +22,8 @@ _EXTENSIONS = ["hack.gardenlet.slow:SlowAws"]
 class Logs:
     """The versions of all objects, of the garden and of each seed."""
 
-    garden: Log = field(factory=Log)
-    seeds: Sequence[Log] = field(factory=lambda: [Log(), Log()])
+    garden: WatchLog = field(factory=WatchLog)
+    seeds: Sequence[WatchLog] = field(factory=lambda: [WatchLog(), WatchLog()])
 
 
 def play(logs: Logs, say: Callable[[str], None]) -> None:

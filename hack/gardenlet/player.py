@@ -19,11 +19,15 @@ from generic.testing.polling import wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 
 _SECONDS = 900.0
-_NORMAL, _FORCIBLE, _MIGRATING, _FAILING = ["a", "b"], ["c", "d"], ["m", "n"], ["e"]
+_NORMAL = ["a", "b"]
+_FORCIBLE = ["c", "d"]
+_MIGRATING = ["m", "n"]
+_FAILING = ["e"]
 _BUCKET = "recorded"
 RECORDED = [*(f"shoot--dev--{name}" for name in (*_NORMAL, *_FORCIBLE, *_MIGRATING)), _BUCKET]
 """The shoots whose flows are recorded, and a bucket; of the failing Shoot only errors are."""
-_SCENARIO, _REVOKED = "credentials-revoked", "ERR_INFRA_UNAUTHENTICATED"
+_SCENARIO = "credentials-revoked"
+_REVOKED = "ERR_INFRA_UNAUTHENTICATED"
 _BASTIONS = Resource("operations.gardener.cloud/v1alpha1", "bastions")
 _BUCKETS = Resource(CORE, "backupbuckets", namespaced=False)
 _ENTRIES = Resource(CORE, "backupentries")
@@ -60,7 +64,7 @@ class Player:
         self._begin(_FAILING)
         self._force_delete(_FORCIBLE)
         self._wait("error", _FAILING, _shows_infrastructure)
-        self.rehearsal.mend_outside()
+        self.rehearsal.repair_failure()
         self._await("the backups of deleted shoots", self._entries)
 
     def _owner(self, name: str) -> ShootOwner:
@@ -79,7 +83,7 @@ class Player:
     def _await(self, title: str, left: Callable[[], Sequence[Raw]]) -> None:
         """Wait until no objects are left."""
         found = wait_while(left, _SECONDS, every=1.0)
-        assert not found, f"{title}: {[one['metadata']['name'] for one in found]}"
+        assert not found, f"{title}: {[item['metadata']['name'] for item in found]}"
 
     def _create_bastions(self, names: Iterable[str]) -> None:
         """Create a Bastion for each of these Shoots, and wait until it is ready."""
@@ -109,7 +113,7 @@ class Player:
 
     def _recorded_bucket(self) -> list[Raw]:
         found = self.garden.list(_BUCKETS)
-        return [one for one in found if one["metadata"]["name"] == _BUCKET]
+        return [obj for obj in found if obj["metadata"]["name"] == _BUCKET]
 
     def _migrate(self, names: Sequence[str]) -> None:
         """Move Shoots to the other seed."""
@@ -145,7 +149,7 @@ class Player:
         """Return the BackupEntries of Shoots that are deleted."""
         kept = {*_FAILING}
         found = self.garden.list(_ENTRIES)
-        return [one for one in found if one["metadata"]["ownerReferences"][0]["name"] not in kept]
+        return [obj for obj in found if obj["metadata"]["ownerReferences"][0]["name"] not in kept]
 
 
 def _bastion(shoot: str) -> Raw:
@@ -161,7 +165,7 @@ def _bastion(shoot: str) -> Raw:
 
 def _is_not_ready(bastion: Raw) -> bool:
     conditions = (bastion.get("status") or {}).get("conditions") or ()
-    return not any(one["status"] == "True" for one in conditions)
+    return not any(condition["status"] == "True" for condition in conditions)
 
 
 def _is_unfinished(bucket: Raw) -> bool:

@@ -23,7 +23,8 @@ DELETION = "deletion of "
 Steps = Sequence[str]
 Waits = Mapping[str, Sequence[float]]
 """By kind: the seconds for which gardenlet tolerates an error, and for which it waits."""
-_WIDTH, _LINES = 98, ",\n"
+_WIDTH = 98
+_LINES = ",\n"
 
 
 @frozen
@@ -77,12 +78,12 @@ def _json(value: object, indent: str, key: str = "") -> str:
         return head + text
     deeper = indent + "  "
     if isinstance(value, dict):
-        parts = [_json(one, deeper, f"{json.dumps(name)}: ") for name, one in value.items()]
+        parts = [_json(item, deeper, f"{json.dumps(name)}: ") for name, item in value.items()]
         return f"{head}{{\n{_LINES.join(parts)}\n{indent}}}"
-    return f"{head}[\n{_LINES.join(_json(one, deeper) for one in value)}\n{indent}]"
+    return f"{head}[\n{_LINES.join(_json(item, deeper) for item in value)}\n{indent}]"
 
 
 def sorted_flow(runs: int, steps: Mapping[str, set[tuple[str, ...]]], order: Raw) -> FlowProtocol:
     """Return a flow in the order of names, so that equal flows have equal texts."""
-    listed = {kind: [list(one) for one in sorted(steps[kind])] for kind in sorted(steps)}
+    listed = {kind: [list(step) for step in sorted(steps[kind])] for kind in sorted(steps)}
     return FlowProtocol(runs, listed, {kind: sorted(order[kind]) for kind in sorted(order)})

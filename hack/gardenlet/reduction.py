@@ -19,15 +19,22 @@ from hack.gardenlet.protocol import DELETION, FlowProtocol, sorted_flow
 from hack.gardenlet.watching import Version
 from hack.gardenlet.writes import DELETE, is_for_deletion, is_repeated, write_between
 
-CREATE, REMOVE, FORCE = "create", "delete", "force-delete"
-HIBERNATE, WAKE, MIGRATE, RESTORE = "hibernate", "wake", "migrate", "restore"
+CREATE = "create"
+REMOVE = "delete"
+FORCE = "force-delete"
+HIBERNATE = "hibernate"
+WAKE = "wake"
+MIGRATE = "migrate"
+RESTORE = "restore"
 _PLAIN = frozenset({"Cluster", "Namespace"})
-_BUCKET, _ENTRY, _SOURCE = "BackupBucket", "BackupEntry", "source-"
+_BUCKET = "BackupBucket"
+_ENTRY = "BackupEntry"
+_SOURCE = "source-"
 Object = tuple[str, str]
 
 
 @define
-class Run:
+class ReductionRun:
     """One flow of one shoot.
 
     The writes to a kind that lead to its deletion are a phase, as are all others.
@@ -77,7 +84,7 @@ def flows_of(
     `shoots` are the namespaces of the shoots, and the names of buckets; `retried` are flows to
     leave out, with their shoots.
     """
-    found: dict[str, list[Run]] = defaultdict(list)
+    found: dict[str, list[ReductionRun]] = defaultdict(list)
     for versions in logs:
         for (flow, shoot), run in _runs_of(versions, shoots).items():
             if run.ended and (flow, shoot) not in retried:
@@ -101,13 +108,16 @@ def retried_in(garden: Iterable[Version]) -> set[tuple[str, str]]:
     return {(flow, shoot) for flow, shoot in found if flow not in (REMOVE, FORCE)}
 
 
-def _runs_of(versions: Iterable[Version], shoots: Collection[str]) -> Mapping[tuple[str, str], Run]:
+def _runs_of(
+    versions: Iterable[Version], shoots: Collection[str]
+) -> Mapping[tuple[str, str], ReductionRun]:
     """Split the writes to the objects of these shoots into runs, by flow and shoot."""
-    found: dict[tuple[str, str], Run] = defaultdict(Run)
+    found: dict[tuple[str, str], ReductionRun] = defaultdict(ReductionRun)
     flows: dict[str, str] = dict.fromkeys(shoots, CREATE)
     before: dict[Object, Raw] = {}
     for version in versions:
-        obj, shoot = version.obj, _shoot_of(version.obj)
+        obj = version.obj
+        shoot = _shoot_of(version.obj)
         if shoot not in flows:
             continue
         flows[shoot] = _flow_of(obj, flows[shoot])
@@ -148,7 +158,8 @@ def _flow_of(obj: Raw, current: str) -> str:
 
 
 def _flow_shown(shoot: Raw, current: str) -> str:
-    meta, status = shoot.get("metadata") or {}, shoot.get("status") or {}
+    meta = shoot.get("metadata") or {}
+    status = shoot.get("status") or {}
     if "deletionTimestamp" in meta:
         return FORCE if FORCE_DELETION in (meta.get("annotations") or {}) else REMOVE
     operation = status.get("lastOperation") or {}
@@ -160,9 +171,11 @@ def _flow_shown(shoot: Raw, current: str) -> str:
     return str(operation["type"]).lower()
 
 
-def _note(run: Run, flow: str, key: Object, before: Raw | None, version: Version) -> None:
+def _note(run: ReductionRun, flow: str, key: Object, before: Raw | None, version: Version) -> None:
     """Add a version to its run."""
-    obj, kind, is_gone = version.obj, key[0], version.event == DELETED
+    obj = version.obj
+    kind = key[0]
+    is_gone = version.event == DELETED
     if kind in ("Cluster", _BUCKET):
         run.ended = is_gone or kind == _BUCKET or _has_succeeded(obj)
     if is_gone:
@@ -189,7 +202,7 @@ def _has_outcome(kind: str, flow: str, obj: Raw) -> bool:
     return check(obj) is None
 
 
-def protocol_of(runs: Sequence[Run]) -> FlowProtocol:
+def protocol_of(runs: Sequence[ReductionRun]) -> FlowProtocol:
     """Return what several runs of one flow have in common.
 
     An order is kept if it held in each run that has both phases.
@@ -199,11 +212,11 @@ def protocol_of(runs: Sequence[Run]) -> FlowProtocol:
         for (kind, _), written in run.steps.items():
             steps[kind].add(tuple(written))
     phases = {phase for run in runs for phase in run.begins}
-    order = {later: [one for one in phases if _always(runs, one, later)] for later in phases}
+    order = {later: [phase for phase in phases if _always(runs, phase, later)] for later in phases}
     return sorted_flow(len(runs), steps, {later: found for later, found in order.items() if found})
 
 
-def _always(runs: Sequence[Run], phase: str, later: str) -> bool:
+def _always(runs: Sequence[ReductionRun], phase: str, later: str) -> bool:
     """Whether the order held in each run with both phases, and there is one."""
     having = [run for run in runs if run.begins.keys() >= {phase, later}]
     return bool(having) and all(run.precedes(phase, later) for run in having)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from actuator.errors import ApiError, Unavailable
+from actuator.errors import ApiError, Gone, Unavailable
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient
@@ -36,7 +36,7 @@ class Version:
         return int(self.obj["metadata"]["resourceVersion"])
 
 
-class Log:
+class WatchLog:
     """The versions of all watched objects of one cluster, in the order of their writes."""
 
     def __init__(self) -> None:
@@ -59,38 +59,60 @@ class Log:
 
     def save(self, path: Path) -> None:
         """Write one line of JSON for each version."""
-        lines = [json.dumps([one.at, one.event, one.obj]) for one in self.versions()]
+        lines = [
+            json.dumps([version.at, version.event, version.obj]) for version in self.versions()
+        ]
         path.write_text("\n".join(lines) + "\n")
 
 
 def load(path: Path) -> list[Version]:
-    """Read the lines that `Log.save` wrote."""
+    """Read the lines that `WatchLog.save` wrote."""
     return [Version(*json.loads(line)) for line in path.read_text().splitlines()]
 
 
 @contextmanager
-def watched(client: HttpClient, resources: Sequence[Resource], log: Log) -> Iterator[None]:
+def watched(client: HttpClient, resources: Sequence[Resource], log: WatchLog) -> Iterator[None]:
     """Record the resources in all namespaces; the log is complete when the context is left."""
-    watches = [partial(_watch, client, one, newest(client, one), log) for one in resources]
-    with following(watches):
+    began = [threading.Event() for _ in resources]
+    pairs = zip(resources, began, strict=True)
+    with following([partial(_watch, client, resource, log, event) for resource, event in pairs]):
+        for event in began:
+            event.wait()
         yield
 
 
 def _watch(
-    client: HttpClient, resource: Resource, version: str, log: Log, stop: threading.Event
+    client: HttpClient,
+    resource: Resource,
+    log: WatchLog,
+    began: threading.Event,
+    stop: threading.Event,
 ) -> None:
-    """Follow one resource by short streams, so that the end of a stream is the end of the log."""
-    while True:
-        ends = stop.is_set()
-        try:
-            for type, obj in short_stream(client, resource, version):
-                version = str(obj["metadata"]["resourceVersion"])
-                if type != BOOKMARK:
-                    log.take(type, obj)
-        except Unavailable:
-            time.sleep(0.2)  # the connection broke: nothing is lost, for the version is known
-        except (ApiError, ValueError) as error:
-            log.failed.append(f"{resource}: {error}")
-            return
-        if ends:
-            return
+    """Follow one resource by short streams, so that the end of a stream is the end of the log.
+
+    Sets `began` once a stream was accepted, or the watch failed. An API server that serves a kind
+    anew refuses the version of its own list for a moment; nothing is recorded before `began`.
+    """
+    version = ""
+    try:
+        while True:
+            ends = stop.is_set()
+            try:
+                version = version or newest(client, resource)
+                for type, obj in short_stream(client, resource, version):
+                    version = str(obj["metadata"]["resourceVersion"])
+                    if type != BOOKMARK:
+                        log.take(type, obj)
+                began.set()
+            except Unavailable:
+                time.sleep(0.2)  # the connection broke: nothing is lost, for the version is known
+            except Gone:
+                if began.is_set():
+                    raise
+                version = ""
+            if ends:
+                return
+    except (ApiError, ValueError) as error:
+        log.failed.append(f"{resource}: {error}")
+    finally:
+        began.set()

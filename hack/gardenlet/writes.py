@@ -21,7 +21,7 @@ _REPEAT = f"annotate {TIMESTAMP}"
 
 def is_repeated(step: str, steps: Sequence[str]) -> bool:
     """Whether a write repeats one of these: gardenlet retries a request with a new timestamp."""
-    return step in steps or (step == _REPEAT and any(TIMESTAMP in one for one in steps))
+    return step in steps or (step == _REPEAT and any(TIMESTAMP in step for step in steps))
 
 
 def is_for_deletion(step: str) -> bool:
@@ -51,7 +51,8 @@ def _creation(obj: Raw) -> str:
 
 
 def _changes(before: Raw, after: Raw) -> Iterator[str]:
-    old, new = _annotations(before), _annotations(after)
+    old = _annotations(before)
+    new = _annotations(after)
     if changed := sorted(_annotation(item) for item in new.items() if item not in old.items()):
         yield f"annotate {', '.join(changed)}"
     if removed := sorted(old.keys() - new.keys() - {OPERATION}):
@@ -102,7 +103,8 @@ def _shown(cluster: Raw) -> str:
 
 def _changed(before: Any, after: Any) -> list[str]:
     """Return the names of the fields that differ, in order."""
-    old, new = before or {}, after or {}
+    old = before or {}
+    new = after or {}
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 

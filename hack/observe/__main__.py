@@ -21,18 +21,18 @@ from urllib.request import urlopen
 from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Resource
 from actuator.v1alpha1 import KINDS, Cluster
-from generic.controller.metrics import Outcome
 from generic.controller.watch import owns
 from generic.kube.client import connect
 from generic.library.machines import MACHINE_KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
+from generic.serving.metrics import Outcome
 from generic.testing.envtest import Environment, EnvtestError
 from generic.testing.envtest.servers import free_port
-from generic.testing.faults import FaultProxy
 from generic.testing.seed import install
 from generic.tools.monitoring import GROUPS, dashboard_files, rule_file
+from hack.faults import FaultProxy
 from hack.observe import play
 from hack.observe.programs import find_program
 from hack.processes import running
@@ -109,7 +109,7 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
     )
     manager = Manager(options)
     absent = owns(Resource("example.org/v1", "absent"))  # has no CRD, which a panel shows
-    manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP], watches=[absent])
+    manager.add(play.Plays(), type=play.TYPE, give_up_after=play.GIVES_UP, watches=[absent])
     manager.add_webhooks(play.refuse)
     manager.start()
     try:
@@ -165,9 +165,11 @@ def _sums(manager: Manager) -> Row:
     """Check that final outcomes and externally removed finalizers add up to all objects."""
     ended = manager.metrics.total("actuator_deletions_total", "outcome")
     final = sum(ended[outcome.value] for outcome in Outcome if outcome.final)
-    bypassed = sum(manager.metrics.total("actuator_deletions_bypassed_total", "kind").values())
-    said = f"{final} final outcomes and {bypassed} bypassed, of {len(play.NAMES)} objects"
-    return final + bypassed == len(play.NAMES), "sum", "Objects that went", said, ""
+    removed = sum(
+        manager.metrics.total("actuator_finalizers_removed_externally_total", "kind").values()
+    )
+    said = f"{final} final outcomes and {removed} removed externally, of {len(play.NAMES)} objects"
+    return final + removed == len(play.NAMES), "sum", "Objects that went", said, ""
 
 
 def _panels(server: str) -> Iterator[Row]:
@@ -178,7 +180,7 @@ def _panels(server: str) -> Iterator[Row]:
                 for variable, value in _GRAFANA.items():
                     expr = expr.replace(variable, value)
                 found = ask(server, "query", query=expr)["result"]
-                values = ", ".join(str(one["value"][1])[:7] for one in found[:3])
+                values = ", ".join(str(item["value"][1])[:7] for item in found[:3])
                 said = f"{len(found)} series: {values}"
                 yield bool(found), board["title"], panel["title"], said, target["expr"]
 

@@ -18,35 +18,34 @@ from generic.library.lookup import find
 from generic.library.machines import MACHINES, Machine
 from generic.library.manifests import manifest_of
 from generic.library.webhooks import AdmissionRequest, Denied, validates
-from generic.reconciler.deletion.escalation import Escalation, Then
-from generic.testing.faults import Effect, Fault, FaultProxy
-from generic.testing.garden import Garden, Shoot, not_ready_because
+from generic.testing.garden import Garden, SeedShoot, not_ready_because
+from hack.faults import Effect, Fault, FaultProxy
 from hack.objects import infrastructure
 from hack.processes import wait
 
 TYPE = "observed"
 NAMES = (
-    *("deleted", "pending", "failed", "gave-up", "skipped", "foreign", "bypassed"),
+    *("deleted", "pending", "failed", "gave-up", "skipped", "foreign", "removed-externally"),
     *("forced", "hangs"),
 )
 """The names of the objects."""
 
-_STUCK = ("failed", "gave-up", "bypassed", "forced", "hangs")
+_STUCK = ("failed", "gave-up", "removed-externally", "forced", "hangs")
 _OTHERS = "example.org/controller"
 _LABELS = {"observed": "refused"}
 _NAMESPACE = "shoot--observed--one"
-_SHOOT = Shoot(technical_id=_NAMESPACE, name="one", project="observed", region="eu-1")
+_SHOOT = SeedShoot(technical_id=_NAMESPACE, name="one", project="observed", region="eu-1")
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _PATIENCE = 90.0
 
-GIVES_UP = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_QUOTA_EXCEEDED)
-"""The escalation for object "gave-up"."""
+GIVES_UP = {ErrorCode.ERR_INFRA_QUOTA_EXCEEDED: 0}
+"""The limit for object "gave-up"."""
 
 
 class Plays(Actuator[Infrastructure]):
     """Causes the outcome that the object's name states."""
 
-    seed_objects = [SeedObjects(MACHINES.api_version, MACHINES.plural, [_OTHERS])]
+    seed_objects = [SeedObjects(MACHINES, [_OTHERS])]
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
         """See Actuator."""
@@ -111,7 +110,9 @@ def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> No
     wait("deleted", lambda: _is_gone(admin, "deleted"), _PATIENCE)
     wait("all blocked", lambda: all(_is_blocked(admin, name) for name in _STUCK), _PATIENCE)
     say("Somebody takes a finalizer off")
-    admin.patch(_INFRASTRUCTURES, "bypassed", _NAMESPACE, {"metadata": {"finalizers": None}})
+    admin.patch(
+        _INFRASTRUCTURES, "removed-externally", _NAMESPACE, {"metadata": {"finalizers": None}}
+    )
 
 
 def force(admin: HttpClient) -> None:
@@ -137,7 +138,9 @@ def _is_gone(admin: HttpClient, name: str) -> bool:
 
 def _is_blocked(admin: HttpClient, name: str) -> bool:
     status = admin.get(_INFRASTRUCTURES, name, _NAMESPACE).get("status") or {}
-    return any(one["type"] == DELETION_BLOCKED for one in status.get("conditions") or [])
+    return any(
+        condition["type"] == DELETION_BLOCKED for condition in status.get("conditions") or []
+    )
 
 
 def _create(garden: Garden) -> None:

@@ -22,6 +22,7 @@ def find_program(name: Name, progress: Progress) -> Path:
     on_path = shutil.which(name)
     if on_path is not None:
         return Path(on_path).absolute()
-    version, programs = required_version(_ASSETS, _MODULE), {str(name): f"{_MODULE}/cmd/{name}"}
+    version = required_version(_ASSETS, _MODULE)
+    programs = {str(name): f"{_MODULE}/cmd/{name}"}
     module = GoModule(f"{name}-{version}", _ASSETS, programs, tags=("remove_all_sd",))
     return cached_programs(module, progress) / name

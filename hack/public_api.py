@@ -1,0 +1,177 @@
+"""Write the public API, with all signatures, to tests/unit/public_api.txt: review its changes.
+
+    python -m hack.public_api
+
+A name that is in no public module may change at any time. The list of public modules is the import
+contract "border" in pyproject.toml.
+"""
+
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import click
+from _pytest.fixtures import FixtureFunctionDefinition
+
+from generic.tools.cli.main import cli
+
+ROOT = Path(__file__).parent.parent
+PINNED = ROOT / "tests/unit/public_api.txt"
+PLUGINS = (
+    "generic.testing.envtest.pytest_plugin",
+    "generic.testing.fixtures",
+    "generic.tools.landscape_fixtures",
+)
+"""Modules for `pytest_plugins`; their fixtures are public."""
+_PLAIN = (
+    (re.compile(r"= NOTHING"), "= ..."),  # a new value for each object
+    (re.compile(r"<class '([^']*)'>"), r"\1"),
+    (re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])|~|(?<= )at 0x[0-9a-f]+"), ""),
+    (re.compile(r"<(\w+\.\w+): [^>]*>"), r"\1"),  # a member of an enumeration
+    (re.compile(r"(?<=: |> )'([\w\[\], ]+)'"), r"\1"),  # an annotation as text
+)
+
+
+@cache
+def modules() -> list[str]:
+    """Return the public modules."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    [border] = [contract for contract in contracts if contract["id"] == "border"]
+    return [allowed.partition(" -> ")[2] for allowed in border["ignore_imports"]]
+
+
+def names(module: str) -> list[str]:
+    """Return the public names of a public module."""
+    return sorted(import_module(module).__all__)
+
+
+def text() -> str:
+    """Return the whole API, one line for each name and each member of a class."""
+    lines: list[str] = []
+    for module in modules():
+        lines.append(f"\n{module}")
+        for name in names(module):
+            value = getattr(import_module(module), name)
+            lines += [f"    {line}" for line in describe(name, value)]
+    for plugin in PLUGINS:
+        lines.append(f"\n{plugin}, as a plugin of pytest")
+        for name, value in sorted(vars(import_module(plugin)).items()):
+            if isinstance(value, FixtureFunctionDefinition) and not name.startswith("_"):
+                lines.append(f"    {name}{_plain(_signature(inspect.unwrap(value)))}")
+    lines += ["\ncommand line", *(f"    {line}" for line in _commands(cli, "actuator"))]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _commands(command: click.Command, path: str) -> Iterator[str]:
+    """Yield each command with its arguments and options."""
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        for name in sorted(command.list_commands(context)):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _commands(found, f"{path} {name}")
+    else:
+        options = ["/".join([*param.opts, *param.secondary_opts]) for param in command.params]
+        yield " ".join([path, *options])
+
+
+def describe(name: str, value: Any) -> Iterator[str]:
+    """Yield the line of a name, and those of the members that no other public class defines."""
+    if inspect.isclass(value) and value.__name__ == name:
+        bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
+        signature = _constructor(value)
+        yield f"class {name}{f'({bases})' if bases else ''}{_plain(signature) if signature else ''}"
+        yield from (f"    {line}" for line in _members(value))
+    elif inspect.isroutine(value):
+        yield f"{name}{_plain(_signature(value))}"
+    else:
+        yield f"{name} = {_plain(value)}"
+
+
+def _constructor(cls: Any) -> inspect.Signature | None:
+    """Return the constructor; without one if a public base has the same."""
+    attributes = {name for base in _bases(cls) for name in vars(base)}
+    if (
+        not attributes & {"__init__", "__new__"}
+        or issubclass(cls, Enum)
+        or getattr(cls, "_is_protocol", False)
+    ):
+        return None
+    found = _signature(cls, cls.__init__).replace(return_annotation=inspect.Signature.empty)
+    if "__attrs_attrs__" not in vars(cls):
+        return found
+    own = {name.lstrip("_") for base in _bases(cls) for name in inspect.get_annotations(base)}
+    return found.replace(
+        parameters=[parameter for parameter in found.parameters.values() if parameter.name in own]
+    )
+
+
+def _members(cls: type) -> Iterator[str]:
+    if issubclass(cls, Enum):
+        yield from (f"{member.name} = {member.value!r}" for member in cls)
+    bases = _bases(cls)[::-1]
+    members = {name: value for base in bases for name, value in vars(base).items()}
+    annotations = {name: it for base in bases for name, it in inspect.get_annotations(base).items()}
+    parameters = getattr(_constructor(cls), "parameters", ())
+    for name in sorted(members | annotations):
+        value = members.get(name)
+        plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if name.startswith("_") or name in parameters:
+            continue
+        if inspect.isfunction(plain):
+            yield f"{name}{_plain(_signature(plain))}"
+        elif isinstance(plain, property) and plain.fget:
+            yield f"{name}: {_plain(inspect.signature(plain.fget).return_annotation)}"
+        elif name in annotations:
+            yield f"{name}: {_plain(annotations[name])}"
+
+
+def _bases(cls: type) -> list[type]:
+    """Return the class and its bases of our own that are not public: their members are its own."""
+    public = {
+        id(getattr(import_module(module), name)) for module in modules() for name in names(module)
+    }
+    ours = [
+        base for base in cls.__mro__[1:] if base.__module__.startswith(("actuator.", "generic."))
+    ]
+    return [cls, *(base for base in ours if id(base) not in public)]
+
+
+def _signature(function: Any, hinted: Any = None) -> inspect.Signature:
+    """Return the signature with the types alone, without the schemas of `Annotated`."""
+    found = inspect.signature(function)
+    try:
+        hints = get_type_hints(hinted or function)
+    except NameError:  # a type that is imported for type checkers only
+        return found
+    parameters = [
+        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        for parameter in found.parameters.values()
+    ]
+    returned = hints.get("return", found.return_annotation)
+    if returned is type(None):
+        returned = None
+    return found.replace(parameters=parameters, return_annotation=returned)
+
+
+def _plain(value: Any) -> str:
+    """Return a value or an annotation without the modules of its names, which are not public."""
+    text = value if isinstance(value, str) else repr(value)
+    if inspect.isclass(value):
+        text = value.__name__
+    elif isinstance(value, inspect.Signature):
+        text = str(value)
+    for pattern, plain in _PLAIN:
+        text = pattern.sub(plain, text)
+    return text
+
+
+if __name__ == "__main__":
+    PINNED.write_text(text(), encoding="utf-8")
