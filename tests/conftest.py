@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import secrets
 import signal
@@ -15,15 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import builders
 import pytest
-from borrowing import Clusters
-from commanding import run_command
-from harness import Script, Seed, running
 from hypothesis import HealthCheck, settings
-from isolation import unchanged
-from restless import RESTLESS, busy_for, stacks
-from spreading import spread
 
 from actuator import Actuator
 from actuator.errors import NotFound
@@ -35,6 +29,13 @@ from generic.manager.rbac import grant, manifests
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import ORPHANS, SHOOT_LABEL
 from generic.testing.seed import install
+from tests.support.cluster.harness import Script, Seed, running
+from tests.support.cluster.pool import Clusters
+from tests.support.objects import builders
+from tests.support.pages.commands import run_command
+from tests.support.suite.busy_threads import MIN_BUSY, busy_for, stacks
+from tests.support.suite.isolation import unchanged
+from tests.support.suite.order import spread
 
 # For the servers of embedded clusters, which take most of the CPU: fewer garbage collections, and
 # no threads that wait for each other.
@@ -67,7 +68,7 @@ reached, and a collection of all objects takes a fifth of a second."""
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collects tests without collecting garbage: what is made here stays until the end."""
+    """Collects tests without collecting garbage: the collected objects stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -78,7 +79,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first, so that nobody waits for it in the end."""
+    """Order long tests first, so that no worker waits for them in the end."""
     items[:] = spread(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
@@ -97,10 +98,10 @@ def small_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def nothing_goes_on() -> Iterator[None]:
-    """What a test starts ends with it. Watches of clusters that had ended once sent three quarters
-    of all requests of the suite. A thread that hangs, as in many tests, costs nothing."""
+    """Threads that a test starts end with it. Watches of clusters that had ended once sent three
+    quarters of all requests of the suite. A thread that hangs, as in many tests, costs nothing."""
     yield
-    assert busy_for(0.5) < RESTLESS, f"a test left a thread that goes on:\n{stacks()}"
+    assert busy_for(0.5) < MIN_BUSY, f"a test left a thread that goes on:\n{stacks()}"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -115,6 +116,30 @@ def process_of_a_test_is_unchanged() -> Iterator[None]:
     """By a test and its fixtures."""
     with unchanged():
         yield
+
+
+class _ImpossibleTransitions(logging.Handler):
+    """Collects errors that a manager only logs: an intent that no code path may send."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == "impossible transition":
+            self.found.append(str(getattr(record, "fields", "")))
+
+
+@pytest.fixture(autouse=True)
+def no_impossible_transitions(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A manager logs an impossible transition and goes on; here it fails the test."""
+    handler = _ImpossibleTransitions()
+    logger = logging.getLogger("generic.reconciler.track")
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+    wanted = request.node.get_closest_marker("an_impossible_transition") is not None
+    assert bool(handler.found) is wanted, handler.found
 
 
 @cache
@@ -207,7 +232,7 @@ def clusters() -> Iterator[Clusters]:
 
 @pytest.fixture
 def borrowed(clusters, monkeypatch) -> None:
-    """What this test starts as an embedded cluster is one that others have used before.
+    """Each embedded cluster that this test starts is one that other tests have used before.
 
     To start one takes three seconds of CPU. Drills and explorers name everything after themselves,
     so they do not mind. A test that kills servers, or needs an empty cluster, starts its own.
@@ -247,7 +272,7 @@ def processes_of() -> Callable[[Path], list[int]]:
 
 @pytest.fixture
 def script() -> Script:
-    """An actuator that does nothing until it is told."""
+    """An actuator that does nothing until a test sets its methods."""
     return Script()
 
 

@@ -1,4 +1,4 @@
-"""Unit tests have no cluster: what asks for one, by whatever fixture, fails."""
+"""Unit tests have no cluster: a request for one, by any fixture, fails."""
 
 from typing import NoReturn
 

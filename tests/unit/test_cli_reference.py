@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import click
-from documented import ROOT
 
 from generic.tools.cli.main import cli
+from tests.support.pages.documented import ROOT
 
 PAGE = "docs/reference/cli"
 ONLY = ["-D", f"include_patterns={PAGE}.md", "-D", f"root_doc={PAGE}"]
@@ -19,7 +19,7 @@ def commands(command, path):
         context = click.Context(command)
         for name in command.list_commands(context):
             found = command.get_command(context, name)
-            if not found.hidden:
+            if found is not None and not found.hidden:
                 yield from commands(found, f"{path} {name}")
 
 
@@ -43,9 +43,9 @@ def test_the_rendered_page_has_each_command_and_flag_as_it_is_typed(tmp_path):
     flags = {
         flag
         for command in found.values()
-        for one in command.params
-        if isinstance(one, click.Option) and not one.hidden
-        for flag in (*one.opts, *one.secondary_opts)
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden
+        for flag in (*param.opts, *param.secondary_opts)
     }
     assert [name for name in (*found, *flags) if name not in text] == []
     assert [

@@ -1,4 +1,4 @@
-"""What a release publishes: the sdist, the wheel and its SBOM."""
+"""The files of a release: the sdist, the wheel and its SBOM."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from installed import PROJECT, ROOT, closure, requirements_of
 
+from hack.lock import SBOM, requirements
 from hack.wheel import build, look_into, strangers_of_sdist
+from tests.support.pages.installed_wheel import PROJECT, ROOT, closure, requirements_of
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def content(built) -> dict[str, str]:
         return {name.partition(".dist-info/")[2]: wheel.read(name).decode() for name in names}
 
 
-def test_sdist_and_wheel_have_what_users_need_and_nothing_else(built):
+def test_sdist_and_wheel_have_the_files_for_users_and_no_others(built):
     sdist, wheel = built
     assert (list(look_into(wheel)), strangers_of_sdist(sdist)) == ([], [])
 
@@ -62,23 +63,36 @@ def test_a_build_is_not_reproducible_by_accident(built, tmp_path, monkeypatch):
     assert wheel.read_bytes() != built[1].read_bytes()
 
 
-def test_the_sbom_lists_what_the_wheel_requires(content):
+def test_the_sbom_lists_the_requirements_of_the_wheel(content):
     bom = json.loads(content["sboms/sbom.cdx.json"])
-    listed = {one["name"]: one["version"] for one in bom["components"]}
+    listed = {component["name"]: component["version"] for component in bom["components"]}
     assert bom["metadata"]["component"]["version"] == PROJECT["version"]
     assert "serialNumber" not in bom
     assert "timestamp" not in bom["metadata"]
-    pins = re.findall(r"^(\S+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    assert listed == dict(pins), "run make lock"
+    assert listed.items() <= pins((ROOT / "constraints.txt").read_text()).items(), "run make lock"
     production = requirements_of("aws", "database", "secrets")
     assert closure(production) <= {name.lower() for name in listed}
     assert len(closure(production)) > 20
 
 
-def test_the_wheel_says_what_pyproject_says(content):
+def pins(lock):
+    return dict(re.findall(r"^(\S+)==(\S+)", lock, re.MULTILINE))
+
+
+def test_the_requirements_of_an_image_are_the_components_of_the_sbom_with_hashes():
+    listed = {
+        component["name"]: component["version"]
+        for component in json.loads(SBOM.read_text())["components"]
+    }
+    assert pins(requirements()) == listed
+    entries = re.split(r"^(?=\S)", requirements(), flags=re.MULTILINE)[1:]
+    assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_the_wheel_has_the_metadata_of_pyproject(content):
     said = Parser().parsestr(content["METADATA"])
     assert said["Version"] == PROJECT["version"]
-    assert set(said.get_all("Provides-Extra")) == PROJECT["optional-dependencies"].keys()
+    assert set(said.get_all("Provides-Extra", [])) == PROJECT["optional-dependencies"].keys()
 
 
 def test_the_changelog_has_this_version():

@@ -5,22 +5,24 @@ import sys
 
 import click
 import pytest
-from documented import ROOT, commands
 
 from generic.tools.cli.main import cli
+from tests.support.pages.documented import ROOT, commands
 
 
 def problem(text):
     """The first word of the command that the command line does not know, or None."""
-    command, words = cli, text.split()[1:]
+    command: click.Command | None = cli
+    words = text.split()[1:]
     while isinstance(command, click.Group) and words and words[0] != "/":
         name = words.pop(0).rstrip(",")
         command = command.get_command(click.Context(command), name)
         if command is None:
             return name
-    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    assert command is not None
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     used = [word.partition("=")[0].rstrip(",") for word in words if word.startswith("--")]
-    return next((one for one in used if one not in {*known, "--help"}), None)
+    return next((item for item in used if item not in {*known, "--help"}), None)
 
 
 @pytest.mark.parametrize(("page", "text"), sorted(set(commands())))

@@ -12,10 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
-from commanding import run_command
-from isolation import _STATE, isolated, unchanged
+
+from tests.support.pages.commands import run_command
+from tests.support.suite.isolation import _STATE, isolated, unchanged
 
 HERE = Path(__file__).parents[1]
 KIND = '''
@@ -78,7 +80,7 @@ def test_a_module_that_is_written_right_after_a_listing_is_found(tmp_path, monke
     run_command("crds", "second:Second")
 
 
-def test_a_command_with_another_status_fails_with_what_it_printed():
+def test_a_command_with_another_status_fails_with_its_output():
     with pytest.raises(AssertionError, match=r"status 1, not 0\nError: nowhere:x: module 'nowh"):
         run_command("crds", "nowhere:x")
     with pytest.raises(AssertionError, match="status 0, not 1"):
@@ -101,14 +103,17 @@ def test_a_part_of_a_package_that_is_hidden_hinders_no_command(tmp_path):
     """As where a test hides an installed package: the path of the part cannot be read."""
     with isolated():
         leave_folder(tmp_path)
-        sys.modules["package"] = None
+        sys.modules["package"] = HIDDEN
         run_command("crds")
 
 
+HIDDEN: Any = None
+"""In place of a module: its import fails."""
+HOOK: Any = object()
 PLANTED = {
     "sys.path": lambda folder: sys.path.append(str(folder)),
-    "sys.meta_path": lambda _: sys.meta_path.insert(0, object()),
-    "sys.path_hooks": lambda _: sys.path_hooks.append(lambda _path: None),
+    "sys.meta_path": lambda _: sys.meta_path.insert(0, HOOK),
+    "sys.path_hooks": lambda _: sys.path_hooks.append(HOOK),
     "sys.argv": lambda _: sys.argv.append("x"),
     "sys.dont_write_bytecode": lambda _: setattr(
         sys, "dont_write_bytecode", not sys.dont_write_bytecode
@@ -124,14 +129,14 @@ PLANTED = {
     "the garbage collector": lambda _: gc.set_threshold(7),
     "sys.modules: left is left": leave_module,
     "sys.modules: package.part is left": leave_folder,
-    "sys.modules: hidden is left": lambda _: sys.modules.update(hidden=None),
+    "sys.modules: hidden is left": lambda _: sys.modules.update(hidden=HIDDEN),
     "sys.modules: json is another one": lambda _: sys.modules.update(json=ModuleType("json")),
     "sys.modules: ast is another one, or missing": lambda _: sys.modules.pop("ast"),
 }
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_a_test_leaves_is_found_and_restored(what, tmp_path):
+def test_state_that_a_test_leaves_is_found_and_restored(what, tmp_path):
     with pytest.raises(AssertionError) as failed, unchanged():
         PLANTED[what](tmp_path)
     assert f"\n{what}" in str(failed.value)
@@ -151,7 +156,7 @@ def test_every_test_is_checked(request):
 
 
 def commands_of(tree: ast.AST) -> Iterator[int]:
-    """The lines that run a command, or import what can run one, in this process."""
+    """The lines that run a command, or import code that can run one, in this process."""
     for node in ast.walk(tree):
         match node:
             case (
@@ -160,18 +165,18 @@ def commands_of(tree: ast.AST) -> Iterator[int]:
             ):
                 yield node.lineno
             case ast.ImportFrom(module="generic.tools.cli.main", names=names):
-                if any(one.name != "cli" for one in names):
+                if any(name.name != "cli" for name in names):
                     yield node.lineno
             case ast.Call(func=ast.Attribute(attr="main" | "invoke")):
                 yield node.lineno
 
 
 def test_commands_run_isolated_and_their_status_is_checked():
-    """By `commanding.run_command` alone; what runs as a program of its own needs neither."""
+    """By `commands.run_command` alone; a program of its own needs neither."""
     found = [
         f"{path.relative_to(HERE)}:{line}"
         for path in HERE.rglob("*.py")
-        if path.name != "commanding.py"
+        if path != HERE / "support" / "pages" / "commands.py"
         for line in commands_of(ast.parse(path.read_text()))
     ]
     assert found == []

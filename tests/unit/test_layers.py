@@ -11,10 +11,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("actuator", "generic", "extensions")
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 FOLDERS = "extensions, then generic, then actuator"
-ASIDE = "nothing imports hack or tests"
+REST = "nothing imports hack or tests"
 ROOMS = "imports between the rooms of generic go one way"
 CYCLES = "no import cycle inside a room"
 CONTRACT = "the contract has no network"
+BORDER = "extensions import public modules only"
 PLANTED = [
     (
         "actuator/meta.py",
@@ -28,8 +29,8 @@ PLANTED = [
         FOLDERS,
         "generic.kube.store -> extensions.aws",
     ),
-    ("generic/kube/store.py", "import hack.bench", ASIDE, "generic.kube.store -> hack"),
-    ("extensions/aws/tags.py", "from tests import x", ASIDE, "extensions.aws.tags -> tests"),
+    ("generic/kube/store.py", "import hack.bench", REST, "generic.kube.store -> hack"),
+    ("extensions/aws/tags.py", "from tests import x", REST, "extensions.aws.tags -> tests"),
     (
         "generic/kube/client.py",
         "import generic.reconciler.reconciler",
@@ -38,15 +39,21 @@ PLANTED = [
     ),
     (
         "generic/kube/store.py",
-        "from generic.controller import metrics",
+        "from generic.serving import metrics",
         ROOMS,
-        "generic.kube.store -> generic.controller.metrics",
+        "generic.kube.store -> generic.serving.metrics",
     ),
     (
         "generic/kube/kubeconfig.py",
         "import generic.kube.client",
         CYCLES,
         "No cycles are allowed in generic.kube.",
+    ),
+    (
+        "extensions/aws/tags.py",
+        "from generic.library.manifests import manifest",
+        BORDER,
+        "extensions.aws.tags -> generic.library.manifests",
     ),
     ("actuator/meta.py", "import threading", CONTRACT, "actuator.meta -> threading"),
     ("actuator/v1alpha1/controlplane.py", "import urllib3", CONTRACT, "controlplane -> urllib3"),
@@ -113,7 +120,7 @@ def test_each_planted_violation_breaks_its_contract(tree):
         plant(tree / module, line)
     checking = checked(tree)
     assert checking.returncode == 1
-    broken = [text for text in checking.stdout.splitlines() if text.endswith(" BROKEN")]
+    broken = [text for text in checking.stdout.splitlines() if " BROKEN" in text]
     for module, line, contract, said in PLANTED:
         assert any(text.startswith(contract) for text in broken), (module, line, checking.stdout)
         assert said in checking.stdout, (module, line, checking.stdout)

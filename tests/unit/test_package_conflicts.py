@@ -24,7 +24,7 @@ except ConfigurationError as error:
 
 def checked_beside(planted: Path) -> subprocess.CompletedProcess[str]:
     ours = Path(__file__).parents[2]
-    command = [sys.executable, "-c", CHECK, ours, planted]
+    command = [sys.executable, "-c", CHECK, str(ours), str(planted)]
     return subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from actuator.codec import decode, encode
 from actuator.interface import ExternalResource
+from actuator.meta import Raw
 from actuator.provider_config import is_accepted
 from actuator.v1alpha1 import KINDS
-from generic.library.flow import FlowStatus
+from generic.library.external import ExternalResources
+from generic.library.flowstate import FlowState
 from generic.library.webhooks.publishing import WRITTEN
 from generic.manager.heartbeat import LEASE_NAME
 from generic.manager.leaderelection import SERVES
@@ -18,7 +20,7 @@ from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import KIND_LABEL, SHOOT_LABEL, orphan_name
 
 FINALIZERS = {"OperatingSystemConfig": "extensions.gardener.cloud/operatingsystemconfigs"}
-"""Those that do not follow the rule, as in Gardener's Go library."""
+"""Names that do not follow the rule, as in Gardener's Go library."""
 OURS = "actuator.extensions.gardener.cloud"
 
 
@@ -30,14 +32,18 @@ def test_finalizers_stay():
 def test_records_stay():
     assert (Orphan.KIND.api_version, Orphan.KIND.plural) == (f"{OURS}/v1alpha1", "orphans")
     assert (f"{OURS}/shoot", f"{OURS}/kind") == (SHOOT_LABEL, KIND_LABEL)
-    status = FlowStatus()
-    assert (status.api_version, status.kind) == (f"{OURS}/v1alpha1", "FlowStatus")
+    state = FlowState()
+    assert (state.api_version, state.kind) == (f"{OURS}/v1alpha1", "FlowState")
+    record = ExternalResources()
+    assert (record.api_version, record.kind) == (f"{OURS}/v1alpha1", "ExternalResources")
 
 
-def test_what_a_later_version_recorded_of_a_resource_stays():
-    record = {"name": "vpc", "type": "vpc", "id": "vpc-1", "later": {"account": "1"}}
-    stored = {"apiVersion": f"{OURS}/v1alpha1", "kind": "FlowStatus", "resources": [record]}
-    assert encode(decode(FlowStatus, stored)) == stored
+def test_fields_of_a_resource_recorded_by_a_later_version_stay():
+    later = {"account": "1"}
+    record: Raw = {"name": "subnet", "type": "subnet", "id": "subnet-1", "needs": ["vpc"]}
+    record |= {"existing": True, "later": later}
+    stored = {"apiVersion": f"{OURS}/v1alpha1", "kind": "FlowState", "resources": [record]}
+    assert encode(decode(FlowState, stored)) == stored
 
 
 def test_an_orphan_that_another_version_recorded_is_not_recorded_twice():

@@ -17,13 +17,14 @@ BY_HAND = {
     "generic/testing/envtest/assets/etcd",
     "generic/testing/envtest/assets/kubernetes",
     "generic/testing/landscape/assets/gardener",
+    "tests/api/generic/golibrary",
 }
 """Go modules with replacements or requirements that have to fit the version."""
 SIGNS = {"contents": "read", "id-token": "write", "attestations": "write"}
 
 
 def faults(text: str) -> Iterator[str]:
-    """What is wrong with a workflow, one phrase each."""
+    """The faults of a workflow, one phrase each."""
     workflow = yaml.safe_load(text)
     if workflow.get("permissions") != {"contents": "read"}:
         yield "permissions are not explicit and read-only"
@@ -95,12 +96,31 @@ def test_only_a_tag_publishes():
 def test_the_update_bot_keeps_actions_packages_and_go_modules_current():
     updates = yaml.safe_load((GITHUB / "dependabot.yml").read_text())["updates"]
     covered = {
-        (one["package-ecosystem"], folder.strip("/"))
-        for one in updates
-        for folder in one.get("directories", [one.get("directory")])
+        (update["package-ecosystem"], folder.strip("/"))
+        for update in updates
+        for folder in update.get("directories", [update.get("directory")])
     }
-    asked = ["git", "-C", ROOT, "ls-files", "*go.mod"]
+    asked = ["git", "-C", str(ROOT), "ls-files", "*go.mod"]
     listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split()
     modules = {str(Path(name).parent) for name in listed} - BY_HAND
-    expected = {("github-actions", ""), ("pip", ""), *(("gomod", one) for one in modules)}
+    expected = {("github-actions", ""), ("pip", ""), *(("gomod", module) for module in modules)}
     assert covered == expected
+
+
+def test_each_issue_form_has_required_fields():
+    forms = [path for path in GITHUB.glob("ISSUE_TEMPLATE/*.yml") if path.stem != "config"]
+    assert {path.stem for path in forms} == {"bug", "feature"}
+    for path in forms:
+        form = yaml.safe_load(path.read_text())
+        assert {"name", "description", "body"} <= form.keys()
+        fields = [part for part in form["body"] if part["type"] != "markdown"]
+        assert len({field["id"] for field in fields}) == len(fields)
+        assert any(field.get("validations", {}).get("required") for field in fields)
+
+
+def test_the_template_of_pull_requests_names_existing_files():
+    text = (GITHUB / "PULL_REQUEST_TEMPLATE.md").read_text()
+    names = re.findall(r"`([\w/]+\.\w+)`", text)
+    assert names
+    for name in names:
+        assert (ROOT / name).exists(), name

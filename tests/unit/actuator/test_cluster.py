@@ -43,7 +43,7 @@ def test_booleans_are_those_of_go(text, answer):
 
 
 @given(JSON)
-def test_whatever_a_shoot_is_every_question_has_an_answer(anything):
+def test_no_property_of_a_cluster_raises_for_any_shoot(anything):
     asked = cluster(anything)
     names = [name for name, value in vars(Cluster).items() if isinstance(value, property)]
     assert len(names) > 15
@@ -54,7 +54,7 @@ def test_whatever_a_shoot_is_every_question_has_an_answer(anything):
     assert not (verdict.forced and verdict.bad_force_value is not None)
 
 
-def test_a_cluster_that_is_not_there_says_no_to_everything():
+def test_a_missing_cluster_has_no_shoot_and_forces_nothing():
     nothing = Cluster()
     assert not nothing.exists
     assert nothing.verdict().state is ClusterState.MISSING
@@ -72,11 +72,11 @@ def test_a_cluster_that_is_not_there_says_no_to_everything():
         pytest.param({}, ClusterState.OK, id="an empty shoot is a shoot"),
     ],
 )
-def test_what_is_wrong_with_a_cluster_has_a_name(wire, state):
+def test_each_defect_of_a_cluster_has_a_state(wire, state):
     assert cluster(wire).verdict().state is state
 
 
-def test_hibernation_is_what_is_wanted_and_what_is():
+def test_hibernation_depends_on_spec_and_status():
     wanted, both, waking = (
         shoot(spec={"hibernation": {"enabled": enabled}}, status={"hibernated": is_so})
         for enabled, is_so in ((True, False), (True, True), (False, True))

@@ -1,4 +1,4 @@
-"""The converter: what the API server hands out comes back equal, and nothing is coerced."""
+"""The converter: an object of the API server is written equal, and no value is coerced."""
 
 import copy
 import json
@@ -15,7 +15,6 @@ from actuator.codec import (
     MAX_DEPTH,
     decode,
     decode_json,
-    decode_strictly,
     encode,
     is_deep,
     plain_json,
@@ -25,6 +24,7 @@ from actuator.errors import DecodeError
 from actuator.meta import Base64, parse_time
 from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
 from extensions.aws import config, status
+from tests.support.objects.strictly import decode_strictly
 
 TEXT = st.text(max_size=8)
 NAMES = st.text("abcdefgXYZ-._/", min_size=1, max_size=8)
@@ -210,7 +210,7 @@ def test_anything_at_all_is_an_object_or_a_clear_error(obj):
         ),
     ],
 )
-def test_what_does_not_fit_is_an_error_that_names_the_field(wire, named):
+def test_an_invalid_value_is_an_error_that_names_the_field(wire, named):
     with pytest.raises(DecodeError) as caught:
         decode(Infrastructure, wire)
     assert named in str(caught.value)
@@ -245,7 +245,7 @@ class Outer:
         ),
     ],
 )
-def test_what_is_no_object_is_named_in_a_configuration_too(wire, named):
+def test_a_value_that_is_no_object_is_named_in_a_configuration_too(wire, named):
     with pytest.raises(DecodeError) as caught:
         decode_strictly(Outer, wire)
     assert named in str(caught.value)
@@ -269,7 +269,7 @@ def test_a_status_is_mutable_and_a_spec_is_not():
     obj = decode(Infrastructure, {"spec": {"type": "aws"}})
     obj.status.provider_status = {"vpc": "1"}
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        obj.spec.region = "other"
+        obj.spec.region = "other"  # type: ignore[misc]  # what is refused
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def nested(levels: int, value: object) -> object:
     return value
 
 
-def test_what_lies_within_the_limit_is_read_as_it_is():
+def test_a_value_within_the_depth_limit_is_read_unchanged():
     value = nested(MAX_DEPTH, "x")
     assert read_json(json.dumps(value).encode()) == value
 
@@ -345,13 +345,15 @@ def test_any_json_is_read_as_it_is(value, levels):
 
 
 @given(JSON_VALUES, st.sampled_from([MAX_DEPTH + 1, 950, 5000, 9990]))
-def test_only_what_lies_too_deep_is_left_out(value, levels):
+def test_only_values_nested_too_deeply_are_left_out(value, levels):
     text = '[{"]":' * (levels // 2) + json.dumps(value) + "}]" * (levels // 2)
     found = read_json(f'{{"before": {json.dumps(value)}, "deep": {text}, "after": 1}}'.encode())
     assert (found["before"], found["after"]) == (value, 1)
-    deep, depth = found["deep"], 1
+    deep = found["deep"]
+    depth = 1
     while isinstance(deep, (list, dict)):
-        deep, depth = deep[0] if isinstance(deep, list) else deep["]"], depth + 1
+        deep = deep[0] if isinstance(deep, list) else deep["]"]
+        depth = depth + 1
     assert (deep, depth) == (CUT, MAX_DEPTH)
 
 
@@ -363,7 +365,7 @@ def test_an_object_with_a_part_left_out_names_the_field():
 
 
 @pytest.mark.parametrize("text", [b"", b"[", b"[" * 9990, b'{"a":1,}', b'"a', b"nul"])
-def test_what_is_not_json_is_a_value_error(text):
+def test_invalid_json_is_a_value_error(text):
     with pytest.raises(ValueError):
         read_json(text)
 
@@ -377,10 +379,11 @@ ENCODINGS = st.sampled_from(("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "ut
 
 def levels_of(value):
     """The levels of objects and lists, without recursion."""
-    levels, inner = 0, [value]
-    while inner := [one for one in inner if isinstance(one, (dict, list))]:
+    levels = 0
+    inner = [value]
+    while inner := [item for item in inner if isinstance(item, (dict, list))]:
         levels += 1
-        inner = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+        inner = [v for item in inner for v in (item.values() if isinstance(item, dict) else item)]
     return levels
 
 
@@ -402,7 +405,8 @@ def test_no_text_in_any_encoding_exhausts_the_stack(text, encoding):
 
 @given(JSON_VALUES)
 def test_brackets_in_strings_are_no_levels(value):
-    text, levels = json.dumps(value).encode(), levels_of(value)
+    text = json.dumps(value).encode()
+    levels = levels_of(value)
     assert not is_deep(text, levels)
     assert is_deep(text, levels - 1)
 
@@ -439,7 +443,7 @@ def test_the_time_to_read_text_does_not_explode(text):
 @pytest.mark.parametrize(
     "value", [float("nan"), 2**63, -(2**63) - 1, 10**400, {1}, b"x", nested(300, 1), "x" * 101]
 )
-def test_what_the_api_server_could_not_keep_is_no_plain_json(value):
+def test_a_value_that_the_api_server_cannot_store_is_no_plain_json(value):
     with pytest.raises((ValueError, TypeError, RecursionError)):
         plain_json(value, 100 if isinstance(value, str) else 10**6)
 

@@ -1,4 +1,4 @@
-"""What an author meets: kinds, defaults, codes, words."""
+"""The interface of authors: kinds, defaults, codes, words."""
 
 from datetime import timedelta
 
@@ -22,12 +22,12 @@ class Derived(Network):
     pass
 
 
-def test_an_actuator_says_its_kind_also_through_inheritance():
+def test_an_actuator_has_its_kind_also_through_inheritance():
     assert object_class(Network()) is Infrastructure
     assert object_class(Derived()) is Infrastructure
 
 
-def test_an_actuator_that_does_not_say_its_kind_is_told_how():
+def test_an_actuator_without_a_kind_is_an_error_that_shows_the_syntax():
     class Vague(Actuator):
         reconcile = delete = lambda self, ctx, obj, cluster: None
 
@@ -37,17 +37,25 @@ def test_an_actuator_that_does_not_say_its_kind_is_told_how():
 
 def test_reconcile_and_delete_have_to_be_written():
     with pytest.raises(TypeError, match="Actuator has no method delete; define delete"):
-        Actuator()
+        Actuator()  # type: ignore[abstract]  # what is refused
 
 
 @pytest.mark.parametrize("cls", [Infrastructure, ControlPlane])
-def test_by_default_what_may_be_outside_is_unknown_once_anything_was_stored(cls):
+def test_by_default_external_resources_are_unknown_once_anything_was_stored(cls):
     actuator = Network()
     assert list(actuator.external_resources(cls())) == []
     for field in ("provider_status", "state"):
         obj = cls()
         setattr(obj.status, field, {"password": "secret"})
         assert list(actuator.external_resources(obj)) == [ExternalResource(type="unknown")]
+
+
+def test_an_actuator_that_leaves_nothing_reports_no_unknown_resource():
+    obj = Infrastructure()
+    obj.status.state = {"a": "b"}
+    actuator = Network()
+    actuator.leaves_nothing = True
+    assert list(actuator.external_resources(obj)) == []
 
 
 def test_codes_are_found_wherever_in_the_chain_they_are():
@@ -64,8 +72,10 @@ def test_codes_are_found_wherever_in_the_chain_they_are():
 
 
 def test_a_chain_of_causes_that_bites_its_tail_ends():
-    one, two = ValueError(), ValueError()
-    one.__cause__, two.__cause__ = two, one
+    one = ValueError()
+    two = ValueError()
+    one.__cause__ = two
+    two.__cause__ = one
     assert codes_of(one) == ()
 
 
@@ -86,7 +96,7 @@ def test_five_codes_let_a_shoot_be_force_deleted(code):
     assert code.allows_force_deletion is (code in allowed)
 
 
-def test_an_answer_of_the_api_server_becomes_the_exception_that_says_it():
+def test_an_answer_of_the_api_server_becomes_the_matching_exception():
     assert type(api_error(409, {"reason": "AlreadyExists"})) is AlreadyExists
     assert type(api_error(409, {})) is Conflict
     assert type(api_error(503, {"details": "nonsense"})) is Unavailable

@@ -1,4 +1,4 @@
-"""Every kind's facts as Gardener's contract has them, and that what is read is written back."""
+"""Every kind's facts as Gardener's contract has them, and objects written as they were read."""
 
 import copy
 import importlib
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from objects import any_object
 
 from actuator import v1alpha1
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import KINDS
+from tests.support.objects.wire import any_object
 
 PREFIX = "extensions.gardener.cloud/"
 PLAIN = "Type, Status, Age"
@@ -47,7 +47,7 @@ def test_there_are_twelve():
 
 
 @each
-def test_a_kind_is_what_the_contract_says(cls):
+def test_a_kind_has_the_facts_of_the_contract(cls):
     kind = cls.KIND
     short, finalizer, timeout, columns = FACTS[kind.name]
     assert kind.plural == kind.name.lower().removesuffix("y") + (
@@ -60,12 +60,13 @@ def test_a_kind_is_what_the_contract_says(cls):
 
 
 @each
-def test_where_it_lives_decides_what_its_cluster_means(cls):
+def test_the_place_of_a_kind_decides_about_its_cluster_and_force(cls):
     kind = cls.KIND
     need = "in-shoot-namespace" if kind.name in MAYBE_OUTSIDE else "required"
     force = "object-literal" if kind.name == "Bastion" else "shoot"
     if kind.name in OUTSIDE_SHOOTS:
-        need, force = "never", "none"
+        need = "never"
+        force = "none"
     assert (kind.cluster, kind.force_from) == (need, force)
     assert kind.namespaced == (kind.name not in OUTSIDE_SHOOTS)
     assert kind.migratable == (kind.name not in NOT_MIGRATED)
@@ -75,7 +76,7 @@ def test_where_it_lives_decides_what_its_cluster_means(cls):
 @each
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_what_is_read_is_written_back(cls, data):
+def test_an_object_is_written_as_it_was_read(cls, data):
     wire = data.draw(any_object(cls))
     before = copy.deepcopy(wire)
     assert encode(decode(cls, wire)) == before
@@ -91,6 +92,8 @@ def test_the_package_has_every_class_of_its_modules():
             is_own = isinstance(value, type) and value.__module__ == module.__name__
             if is_own and name != "RegionalSpec":  # a base class
                 assert getattr(v1alpha1, name) is value
-    assert all(hasattr(v1alpha1, name) for name in v1alpha1.__all__)
+    public = vars(v1alpha1)["__all__"]
+    assert {cls.__name__ for cls in v1alpha1.KINDS} < set(public)
+    assert all(hasattr(v1alpha1, name) for name in public)
     with pytest.raises(AttributeError, match="no attribute 'Missing'"):
-        _ = v1alpha1.Missing
+        _ = v1alpha1.Missing  # type: ignore[attr-defined]  # what is refused

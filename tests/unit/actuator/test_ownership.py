@@ -1,4 +1,4 @@
-"""Owner references and finalizers of ours: what Kubernetes forbids is refused before it is sent."""
+"""Owner references and finalizers of ours: values that Kubernetes forbids are refused unsent."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actuator.meta import ObjectMeta
+from actuator.meta import ObjectMeta, Raw
 from actuator.ownership import CannotOwn, is_owned_by, with_owner
 from actuator.qualified import require_qualified
 from actuator.v1alpha1 import KINDS, BackupBucket, Infrastructure
 
 NAMESPACES = st.sampled_from(["", "a", "b"])
 UIDS = st.sampled_from(["", "one", "two"])
-REFERENCES = st.lists(
+_ALL: st.SearchStrategy[list[Raw]] = st.lists(
     st.fixed_dictionaries(
         {"kind": st.just("Deployment"), "name": st.just("d"), "uid": st.sampled_from("xyz")},
         optional={"controller": st.booleans()},
     ),
-    unique_by=lambda one: one["uid"],
+    unique_by=lambda item: item["uid"],
     max_size=2,
-).filter(lambda found: sum(one.get("controller", False) for one in found) < 2)
+)
+REFERENCES = _ALL.filter(lambda found: sum(item.get("controller", False) for item in found) < 2)
 
 
 def owner(namespace, uid="one"):
@@ -36,11 +37,12 @@ def child(namespace, references=()):
 
 
 @given(NAMESPACES, NAMESPACES, UIDS, REFERENCES, st.booleans())
-def test_an_owner_is_taken_if_kubernetes_allows_it_and_nobody_else_is_touched(
+def test_an_owner_is_added_if_kubernetes_allows_it_and_other_owners_stay(
     mine, its, uid, references, controller
 ):
-    parent, given_child = owner(mine, uid), child(its, references)
-    controlled = any(one.get("controller") for one in references)
+    parent = owner(mine, uid)
+    given_child = child(its, references)
+    controlled = any(reference.get("controller") for reference in references)
     allowed = bool(uid) and mine in ("", its) and not (controller and controlled)
     if not allowed:
         with pytest.raises(CannotOwn) as refused:

@@ -1,26 +1,28 @@
 """A providerConfig is read strictly, and each problem names the object and the field."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from types import new_class
+from typing import Annotated, Any, Generic, TypeVar
 
 import attrs
 import pytest
 
-from actuator import Actuator, Cluster, ConfigurationError, ErrorCode, FieldProblem, ProviderConfig
+from actuator import Actuator, ConfigurationError, ErrorCode, FieldProblem, ProviderConfig
 from actuator.codec import decode, encode
-from actuator.meta import DefaultStatus, Schema
+from actuator.interface import C, K, WrappedActuator, config_class, object_class
+from actuator.meta import DefaultStatus, Raw, Schema
 from actuator.provider_config import (
     ACCEPTED,
+    Configurations,
     accepted_message,
-    config_problems,
+    has_configuration,
     is_accepted,
-    problems_of,
-    read_config,
-    refuse_config,
+    load_config,
 )
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Extension, Worker
 from generic.manager.manager import Manager
+from tests.support.objects.configured import problems_of_object
 
 VERSION = "mine.example.org/v1"
 NOT_SUPPORTED = f"is not supported; set apiVersion {VERSION} and kind Config"
@@ -53,9 +55,7 @@ class Required(ProviderConfig):
     zone: str
 
 
-class Mine(Actuator[Extension]):
-    provider_config = Config
-
+class Mine(Actuator[Extension, Config]):
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
 
@@ -66,14 +66,16 @@ def extension(config: Any) -> Extension:
 
 
 def worker(*configs: Any) -> Worker:
-    pools = [{"name": f"p{index}", "providerConfig": one} for index, one in enumerate(configs)]
+    pools = [
+        {"name": f"p{index}", "providerConfig": config} for index, config in enumerate(configs)
+    ]
     meta = {"name": "w", "namespace": "ns"}
     return decode(Worker, {"metadata": meta, "spec": {"type": "mine", "pools": pools}})
 
 
 def test_a_configuration_is_read_and_an_absent_one_has_the_defaults():
-    assert read_config(Config, extension({"names": ["a"]})).names == ["a"]
-    assert read_config(Config, extension(None)) == Config()
+    assert Configurations(Config, extension({"names": ["a"]})).get().names == ["a"]
+    assert Configurations(Config, extension(None)).get() == Config()
 
 
 @pytest.mark.parametrize(
@@ -95,25 +97,28 @@ def test_a_configuration_is_read_and_an_absent_one_has_the_defaults():
 def test_a_problem_stops_reconcile_with_a_configuration_problem(config, problem):
     obj = extension(config)
     with pytest.raises(ConfigurationError) as caught:
-        read_config(Config, obj)
+        Configurations(Config, obj).get()
     assert str(caught.value) == f"Extension ns/x: {problem}"
     assert caught.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
-    assert [str(one) for one in Mine().validate(None, obj, Cluster())] == [problem]
+    assert [str(problem) for problem in problems_of_object(Mine(), obj)] == [problem]
 
 
 def test_a_required_field_of_an_absent_configuration_is_named():
-    (problem,) = config_problems(Required, extension(None))
+    (problem,) = Configurations(Required, extension(None)).problems()
     assert str(problem) == "spec.providerConfig.zone: required field missing; set a string"
 
 
 def test_the_pools_of_a_worker_have_the_configurations():
     obj = worker({"names": ["a"]}, None, {"nmaes": []})
-    assert read_config(Config, obj).names == ["a"]
-    assert read_config(Config, obj, pool=1) == Config()
+    configurations = Configurations(Config, obj)
+    assert configurations.get(0).names == ["a"]
+    assert configurations.get(1) == Config()
     problem = "spec.pools[2].providerConfig: unknown field nmaes; did you mean names?"
-    assert [str(one) for one in config_problems(Config, obj)] == [problem]
+    assert [str(problem) for problem in configurations.problems()] == [problem]
     with pytest.raises(ConfigurationError, match=r"^Worker ns/w: spec\.pools\[2\]\.providerConfig"):
-        read_config(Config, obj, pool=2)
+        configurations.get(2)
+    with pytest.raises(TypeError, match=r"each pool has .*; use ctx.pool_config\(index\)"):
+        configurations.get()
 
 
 DUPLICATE = {"names": ["a", "a"]}
@@ -151,12 +156,27 @@ def test_rules_are_for_generations_that_were_never_accepted(status, metadata, ju
     given = {"name": "x", "namespace": "ns", "generation": 3, **metadata}
     spec = {"type": "mine", "providerConfig": dict(DUPLICATE)}
     obj = decode(Extension, {"metadata": given, "spec": spec, "status": status})
-    assert [*Mine().validate(None, obj, Cluster())] == [*config_problems(Config, obj)]
-    assert bool([*config_problems(Config, obj)]) == judged
+    assert bool(Configurations(Config, obj).problems()) == judged
+    assert bool(Configurations(None, obj).problems()) == judged
+    assert obj.spec.provider_config is not None
     obj.spec.provider_config["name"] = []  # cannot be decoded
-    assert [*config_problems(Config, obj)]
+    assert Configurations(Config, obj).problems()
     with pytest.raises(ConfigurationError, match="unknown field name"):
-        read_config(Config, obj)
+        Configurations(Config, obj).get()
+
+
+class Unread(list[Any]):
+    """Fails when its entries are read."""
+
+    def __iter__(self):
+        raise AssertionError("the machines of a Worker were read")
+
+
+def test_only_the_outcome_of_a_status_is_read_for_a_configuration():
+    """A Worker reads a configuration for each pool, and its status lists all machine groups."""
+    obj = worker(None)
+    obj.status.machine_deployments = Unread([None])
+    assert Configurations(Config, obj).get(0) == Config()
 
 
 @pytest.mark.parametrize("status", [None, [], {"conditions": 3}, {"conditions": [3, {"type": []}]}])
@@ -165,13 +185,90 @@ def test_a_status_of_any_shape_accepts_nothing(status):
 
 
 def test_problems_of_the_class_are_few():
-    assert len(problems_of(Config, {"names": ["a"] * 1000}, "spec")) == 20
+    assert len(load_config(Config, {"names": ["a"] * 1000}, "spec")[1]) == 20
+
+
+NOTHING = "there is nothing to configure; remove it"
 
 
 def test_a_kind_without_configuration_refuses_one():
-    (problem,) = refuse_config(extension({}).spec)
-    assert str(problem) == "spec.providerConfig: there is nothing to configure; remove it"
-    assert not list(refuse_config(extension(None).spec))
+    (problem,) = Configurations(None, extension({})).problems()
+    assert str(problem) == f"spec.providerConfig: {NOTHING}"
+    assert Configurations(None, extension(None)).problems() == []
+    assert Configurations(None, extension(None)).get() is None
+    (problem,) = Configurations(None, worker(None, {})).problems()
+    assert str(problem) == f"spec.pools[1].providerConfig: {NOTHING}"
+
+
+def test_a_raw_configuration_is_read_as_it_is():
+    assert Configurations(Raw, extension({"a": 1})).get() == {"a": 1}
+    assert Configurations(Raw, extension(None)).get() == {}
+    assert Configurations(Raw, extension({"a": 1})).problems() == []
+
+
+def test_a_configuration_is_decoded_once():
+    configurations = Configurations(Config, extension({"names": ["a"]}))
+    assert configurations.problems() == []
+    assert configurations.get() is configurations.get()
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({}, False),
+        ({"spec": None}, False),
+        ({"spec": {"providerConfig": None}}, False),
+        ({"spec": {"providerConfig": {}}}, True),
+        ({"spec": {"pools": {}}}, False),
+        ({"spec": {"pools": [3, {}]}}, False),
+        ({"spec": {"pools": [{}, {"providerConfig": {}}]}}, True),
+    ],
+)
+def test_an_object_of_any_shape_tells_whether_it_has_a_configuration(raw, expected):
+    assert has_configuration(raw) is expected
+
+
+class Base(Actuator[Extension, C]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+T = TypeVar("T", bound=ProviderConfig)
+
+
+class Renamed(Base[T], Generic[T]): ...
+
+
+class Mixin(Actuator[K]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Swapped(Actuator[K, T], Generic[T, K]):
+    reconcile = delete = Mixin.reconcile
+
+
+@pytest.mark.parametrize(
+    ("bases", "expected"),
+    [
+        ((Base[Config],), Config),
+        ((Renamed[Config],), Config),
+        ((Swapped[Config, Extension],), Config),
+        ((Mixin, Base[Config]), Config),
+        ((Mixin[Extension], Actuator[Extension, Config]), Config),
+        ((Base[Raw],), Raw),
+        ((Base[None],), None),
+        ((Base,), None),
+        ((Renamed,), None),
+        ((Mixin[Extension],), None),
+    ],
+)
+def test_the_configuration_is_the_parameter_of_the_class(bases, expected):
+    """Also of a class without parameters that is derived from it, and inside a wrapper."""
+    cls = new_class("Derived", (new_class("Made", bases),))
+    for actuator in (cls(), WrappedActuator(cls())):
+        assert config_class(actuator) == expected
+        assert object_class(actuator) is Extension
 
 
 @attrs.frozen(kw_only=True)
@@ -182,8 +279,7 @@ class Unsupported(ProviderConfig):
 
 
 def test_a_configuration_class_without_schema_is_refused_when_it_is_added():
-    actuator = Mine()
-    actuator.provider_config = Unsupported
+    actuator = new_class("Refused", (Base[Unsupported],))()
     with pytest.raises(TypeError, match=r"Unsupported: zones: .* has no schema; use"):
         Manager().add(actuator, type="mine")
 
@@ -206,12 +302,20 @@ def test_the_state_of_a_worker_belongs_to_gardenlet():
     assert read_status(Config, worker.status) == Config(number=2)
 
 
+def test_a_state_of_its_own_is_neither_written_nor_mixed_into_the_provider_status():
+    same = {"apiVersion": VERSION, "kind": "Config"}
+    status = DefaultStatus(state={**same, "later": 1})
+    write_status(status, Config(number=2), state=False)
+    assert status.provider_status == {**same, "number": 2}
+    assert status.state == {**same, "later": 1}
+
+
 def test_a_status_without_api_version_and_kind_is_refused():
     with pytest.raises(TypeError, match="Nameless: define an attrs class"):
         write_status(DefaultStatus(), Nameless())
 
 
-def test_a_status_keeps_what_a_later_version_recorded():
+def test_a_status_keeps_fields_recorded_by_a_later_version():
     """Of the same record: of known fields the written value counts, also if that is the default."""
     same = {"apiVersion": VERSION, "kind": "Config"}
     stored = {**same, "names": ["a"], "number": 4, "later": {"id": 1}}
@@ -244,7 +348,7 @@ class Record:
     part: Part = attrs.field(factory=Part)
 
 
-def test_what_a_later_version_recorded_stays_also_in_parts():
+def test_fields_recorded_by_a_later_version_stay_also_in_parts():
     stored = {"apiVersion": "example.org/v1", "kind": "Record", "part": {"size": 2, "later": 3}}
     status = DefaultStatus(provider_status={**stored, "later": 4})
     write_status(status, Record(part=Part(size=5)))
@@ -256,3 +360,44 @@ def test_a_record_that_is_no_attrs_class_is_refused_each_time():
     record = {"apiVersion": "example.org/v1", "kind": "Record"}
     with pytest.raises(TypeError, match="dict: define an attrs class"):
         write_status(DefaultStatus(provider_status=record), record)
+
+
+@attrs.frozen(kw_only=True)
+class Oldest(ProviderConfig):
+    api_version: str = "mine.example.org/v0"
+    kind: str = "Config"
+    name: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Older(ProviderConfig):
+    api_version: str = "mine.example.org/v0.5"
+    kind: str = "Config"
+    names: list[str] = attrs.field(factory=list)
+    versions = {Oldest: lambda old: Older(names=[old.name, old.name])}
+
+
+@attrs.frozen(kw_only=True)
+class Newest(Config):
+    api_version: Annotated[str, Schema(required=True)] = VERSION
+    versions = {Older: lambda old: Newest(names=old.names)}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"apiVersion": VERSION, "names": ["a"]}, ["a"]),
+        ({"apiVersion": "mine.example.org/v0.5", "names": ["a"]}, ["a"]),
+        ({"names": ["a"]}, ["a"]),  # the newest requires apiVersion
+        ({"apiVersion": "mine.example.org/v0", "names": []}, "unknown field names; did you mean"),
+        ({"apiVersion": "mine.example.org/v0", "name": "a"}, "names[1]: 'a' is a duplicate, in"),
+        ({"apiVersion": "mine.example.org/v3"}, "or mine.example.org/v0 Config"),
+    ],
+)
+def test_an_older_version_is_decoded_strictly_and_converted(given, found):
+    configurations = Configurations(Newest, extension(given))
+    if isinstance(found, list):
+        assert configurations.get() == Newest(names=found)
+    else:
+        (problem,) = configurations.problems()
+        assert found in problem.detail

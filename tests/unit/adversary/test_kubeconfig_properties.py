@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+from typing import Any
 from urllib.parse import quote
 
 import attrs
@@ -12,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.errors import ConfigurationError
-from generic.kube import inline_kubeconfig
-from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.kube import kubeconfig as product
+from generic.kube.kubeconfig import InlineKubeconfig, read_kubeconfig
 from tests.adversary.kubeconfigs import PARTS, SECRET, kubeconfig, problem, reader
 
 INPUTS = 300
@@ -31,7 +32,7 @@ def by_hand(content):
     config = yaml.load(content.decode("utf-8-sig"), yaml.BaseLoader)
 
     def named(kind, name):
-        [found] = [one[kind] for one in config[f"{kind}s"] if one["name"] == name]
+        [found] = [item[kind] for item in config[f"{kind}s"] if item["name"] == name]
         return found
 
     def text(fields, key):
@@ -39,7 +40,8 @@ def by_hand(content):
         return "" if value in ("null", "~") else value
 
     context = named("context", config["current-context"])
-    cluster, user = named("cluster", context["cluster"]), named("user", context["user"])
+    cluster = named("cluster", context["cluster"])
+    user = named("user", context["user"])
     return {
         "server": cluster["server"],
         "ca": base64.b64decode(cluster["certificate-authority-data"]),
@@ -52,7 +54,7 @@ def by_hand(content):
 
 @pytest.mark.parametrize("loader", ["CLoader", "Loader"])
 def test_no_generated_kubeconfig_breaks_a_rule(read, loader, monkeypatch):
-    monkeypatch.setattr(inline_kubeconfig, "_LOADER", loader)
+    monkeypatch.setattr(product, "_LOADER", loader)
     accepted = 0
     for seed in range(INPUTS):
         content = kubeconfig(random.Random(seed))
@@ -90,11 +92,11 @@ VALUES = st.builds(
     ca=PEM,
     tls_server_name=st.just("") | HOST,
 )
-TOKEN = st.builds(
+TOKEN: st.SearchStrategy[dict[str, str]] = st.builds(
     dict, token=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1)
 )
-PAIR = st.builds(dict, certificate=PEM, key=KEY)
-STYLES = st.builds(
+PAIR: st.SearchStrategy[dict[str, bytes]] = st.builds(dict, certificate=PEM, key=KEY)
+STYLES: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     default_style=st.sampled_from([None, "'", '"']),
     default_flow_style=st.booleans(),
@@ -104,7 +106,7 @@ STYLES = st.builds(
 
 
 @given(value=VALUES, credential=TOKEN | PAIR, style=STYLES)
-def test_what_is_allowed_survives_each_way_to_write_it(read, value, credential, style):
+def test_an_allowed_kubeconfig_is_read_in_each_yaml_style(read, value, credential, style):
     value = attrs.evolve(value, **credential)
     config = json.loads(value.encoded())
     content = yaml.safe_dump(config, **style).encode()
@@ -133,14 +135,16 @@ def old_reader(content):
         config = yaml.safe_load(content)
         users = [entry.get("user") or {} for entry in config["users"]]
         clusters = [entry.get("cluster") or {} for entry in config["clusters"]]
-        if any(user.keys() - inline_kubeconfig._USER.keys() for user in users):
+        if any(user.keys() - product._ALLOWED["user"].keys() for user in users):
             raise ConfigurationError("the kubeconfig has a user with more")
         if any("certificate-authority" in cluster for cluster in clusters):
             raise ConfigurationError("the kubeconfig names a file")
-        cluster, user = clusters[0], users[0]
+        cluster = clusters[0]
+        user = users[0]
         values = (cluster.get("certificate-authority-data", ""), *map(user.get, KEYS))
         ca, certificate, key = (base64.b64decode(value or "") for value in values)
-        token, name = user.get("token", ""), cluster.get("tls-server-name", "")
+        token = user.get("token", "")
+        name = cluster.get("tls-server-name", "")
         return PassedOn(cluster["server"], ca, token, certificate, key, name, content)
     except (yaml.YAMLError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
         pass
@@ -151,7 +155,7 @@ KEYS = ("client-certificate-data", "client-key-data")
 
 
 def test_the_adversary_finds_the_reader_that_passes_the_original_bytes_on(read, monkeypatch):
-    monkeypatch.setattr(inline_kubeconfig, "read_kubeconfig", old_reader)
+    monkeypatch.setattr(product, "read_kubeconfig", old_reader)
     found = []
     for seed in range(INPUTS):
         content = kubeconfig(random.Random(seed))
@@ -163,7 +167,7 @@ def test_the_adversary_finds_the_reader_that_passes_the_original_bytes_on(read, 
 
 
 def test_the_adversary_finds_the_reader_that_expands_merges(read, monkeypatch):
-    monkeypatch.setattr(inline_kubeconfig, "read_kubeconfig", old_reader)
+    monkeypatch.setattr(product, "read_kubeconfig", old_reader)
     start, part = next(bomb for bomb in PARTS["bombs"] if "<<" in bomb[1])
     levels = (part.replace("N", str(n)).replace("M", str(n - 1)) for n in range(1, 8))
     assert problem((start + "".join(levels)).encode(), read) == "it takes more than 1.0 s of CPU"
@@ -175,5 +179,5 @@ def test_the_adversary_finds_a_secret_in_an_error(read, monkeypatch):
         def reveal(_content, text=text):
             raise ConfigurationError(f"cannot read {text}")
 
-        monkeypatch.setattr(inline_kubeconfig, "read_kubeconfig", reveal)
+        monkeypatch.setattr(product, "read_kubeconfig", reveal)
         assert problem(b"", read) == "a secret is in the text of an error or value"

@@ -24,14 +24,15 @@ def test_no_generated_request_breaks_a_rule():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_patch_turns_any_document_into_any_other(seed):
-    dice = random.Random(seed)
-    before, after = json.loads(_document(dice)), json.loads(_document(dice))
+    rng = random.Random(seed)
+    before = json.loads(_document(rng))
+    after = json.loads(_document(rng))
     assert patched(before, list(difference(before, after))) == after
 
 
-def _document(dice):
+def _document(rng):
     from tests.adversary import texts
 
-    while len(found := f'{{"a":{texts.value(dice, 4)},"b/~":{texts.value(dice, 4)}}}') > 20_000:
+    while len(found := f'{{"a":{texts.value(rng, 4)},"b/~":{texts.value(rng, 4)}}}') > 20_000:
         pass
     return found

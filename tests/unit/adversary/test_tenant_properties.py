@@ -4,15 +4,15 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
-from actuator import codec
 from generic.kube import client
 from generic.kube.client import HttpClient
 from generic.kube.transport import HttpTransport
 from tests.adversary import tenants
 from tests.adversary.tenants import AT_ONCE, Input, input_of, serving
-from tests.tenantside import DISCOVERY, LISTS, PHASES, playing, whole
+from tests.support.cluster.tenant_server import DISCOVERY, LISTS, PHASES, playing, whole
 
 INPUTS = 100
 
@@ -24,8 +24,8 @@ def _any_memory(monkeypatch):
 
 
 def broken(inputs):
-    """The problems of these inputs, and of what happens beside them."""
-    found = []
+    """The problems of these inputs, and of requests beside them."""
+    found: list[str] = []
     with serving(found.append) as target, ThreadPoolExecutor(4 * AT_ONCE) as pool:
         return [problem for problem in pool.map(target.problem, inputs) if problem] + found
 
@@ -43,14 +43,14 @@ def test_no_generated_answer_breaks_a_rule():
 def without_a_deadline(patch):
     made = HttpTransport.__init__
 
-    def forgetful(*given, is_trusted, **named):
+    def without_trust(*given, is_trusted, **named):
         made(*given, **named)
 
-    patch.setattr(HttpTransport, "__init__", forgetful)
+    patch.setattr(HttpTransport, "__init__", without_trust)
 
 
 def with_utf_16(patch):
-    patch.setattr(codec.msgspec.json, "decode", json.loads)
+    patch.setattr(msgspec.json, "decode", json.loads)
 
 
 EMPTY = playing(whole({"metadata": {"continue": "more"}, "items": []}))

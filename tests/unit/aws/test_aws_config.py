@@ -7,20 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from aws_objects import (
-    NETWORKS,
-    bastion,
-    control_plane,
-    infrastructure,
-    provider_config,
-    shoot_cluster,
-    worker,
-)
 
 from actuator import Actuator, ErrorCode
 from actuator.interface import invalid
 from actuator.meta import Object
-from actuator.provider_config import read_config
+from actuator.provider_config import Configurations
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.config import (
     API_VERSION,
@@ -32,12 +23,21 @@ from extensions.aws.config import (
 from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.worker import AwsWorker
-from generic.testing.recording import RecordingContext
+from tests.support.aws.objects import (
+    NETWORKS,
+    bastion,
+    control_plane,
+    infrastructure,
+    provider_config,
+    shoot_cluster,
+    worker,
+)
+from tests.support.objects.configured import problems_of_object
 
 
 def refused(actuator: Actuator[Any], obj: Object) -> str:
     """Return the message for the problems of an object; "" if it has none."""
-    problems = list(actuator.validate(RecordingContext(), obj, shoot_cluster("shoot--a--b")))
+    problems = problems_of_object(actuator, obj, shoot_cluster("shoot--a--b"))
     if not problems:
         return ""
     error = invalid(obj, problems)
@@ -88,7 +88,17 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
         ["kind", "required field missing"],
     ),
     "unknown field": (provider_config() | {"dualStack": {}}, ["unknown field dualStack"]),
-    "unknown field of the VPC": (changed(["vpc", "id"], "vpc-1"), ["unknown field id"]),
+    "unknown field of the VPC": (changed(["vpc", "ID"], "vpc-1"), ["unknown field ID"]),
+    "existing and new VPC": (
+        changed(["vpc", "id"], "vpc-1"),
+        ["networks.vpc: set either id, of an existing VPC, or cidr, of a new one"],
+    ),
+    "neither VPC": (changed(["vpc"], {}), ["networks.vpc: set either id"]),
+    "no id of a VPC": (changed(["vpc", "id"], "a"), ["networks.vpc.id", "vpc-[0-9a-f]+"]),
+    "no id of an address": (
+        changed(["zones", 0, "elasticIPAllocationID"], "192.0.2.1"),
+        ["zones[0].elasticIPAllocationID", "eipalloc-[0-9a-f]+"],
+    ),
     "unknown field of a zone": (changed(["zones", 0, "worker"], "x"), ["unknown field worker"]),
     "range is no text": (
         changed(["vpc", "cidr"], 10),
@@ -144,12 +154,12 @@ def test_a_fault_is_named_with_its_object_and_field(fault):
         assert part in message
 
 
-def test_all_faults_are_said_at_once():
-    config = changed(["zones", 0, "name"], "us-east-1a")
+def test_all_faults_are_reported_at_once():
+    config = changed(["zones", 0, "name"], 3)
     config["networks"]["vpc"]["cidr"] = "10.0.0.0/8"
     config["networks"]["zones"][0]["public"] = "x"
     message = infrastructure_refused(providerConfig=config)
-    assert re.search(r"zones\[0\].name.*vpc.cidr.*zones\[0\].public", message)
+    assert re.search(r"vpc.cidr.*zones\[0\].name.*zones\[0\].public", message)
 
 
 @pytest.mark.parametrize("region", ["", "Europe", "eu-west-1a", "eu-west-1.evil.example/"])
@@ -159,9 +169,13 @@ def test_a_region_that_cannot_be_is_refused(region):
 
 def test_a_good_configuration_is_read():
     assert not infrastructure_refused()
-    config = read_config(InfrastructureConfig, infrastructure("shoot--a--b"))
+    config = Configurations(InfrastructureConfig, infrastructure("shoot--a--b")).get()
     assert config.networks.vpc.cidr == "10.250.0.0/16"
     assert [zone.ranges()["workers"] for zone in config.networks.zones] == ["10.250.0.0/19"]
+
+
+def test_the_subnets_of_an_existing_vpc_may_have_any_range():
+    assert not infrastructure_refused(providerConfig=changed(["vpc"], {"id": "vpc-0a"}))
 
 
 def test_a_local_zone_belongs_to_its_region():
@@ -186,7 +200,7 @@ kinds = pytest.mark.parametrize(("actuator", "cls", "made", "field"), OPTIONAL)
 def test_other_kinds_need_no_configuration(actuator, cls, made, field):
     obj = made("shoot--a--b") if made else pools(None, None)
     assert not refused(actuator, obj)
-    assert read_config(cls, obj) == cls()
+    assert Configurations(cls, obj).get(None if made else 0) == cls()
 
 
 @kinds

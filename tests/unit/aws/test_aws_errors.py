@@ -104,5 +104,5 @@ SAID = {
 
 
 @pytest.mark.parametrize("text", SAID)
-def test_codes_of_aws_are_found_in_what_a_failed_machine_says(text):
+def test_codes_of_aws_are_found_in_the_error_of_a_failed_machine(text):
     assert list(codes_in(text)) == SAID[text]

@@ -1,23 +1,26 @@
-"""What AWS needs in components of Gardener: only that changes, and the second time nothing."""
+"""Changes for AWS in components of Gardener: no other field changes, and a repeat changes none."""
 
 from __future__ import annotations
 
 import base64
 from typing import Any
 
+import attrs
 import pytest
 import yaml
 
+from actuator import ProviderConfig
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import OperatingSystemConfig
 from extensions.aws.webhooks import AwsMutator
+from extensions.networkfilter.config import FilterConfig
 from extensions.networkfilter.webhooks import PATH, add_filter
 from generic.library.webhooks import AdmissionRequest, Webhook
 from generic.library.webhooks.controlplane import KERNEL_SETTINGS, KUBELET_CONFIG, OF_NODES
 from generic.library.webhooks.objects import Deployment, VerticalPodAutoscaler
 
 UNIT = "[Service]\nExecStart=/opt/bin/kubelet \\\n    --v=2\n"
-BLOCKED = {
+BLOCKED: dict[str, Any] = {
     "apiVersion": "networkfilter.extensions.gardener.cloud/v1alpha1",
     "kind": "FilterConfig",
     "blocked": ["203.0.113.0/24"],
@@ -63,7 +66,7 @@ def encoded(text: str) -> str:
 
 
 def hook(cls: type) -> Webhook:
-    return next(one for one in AwsMutator().webhooks() if cls in one.kinds)
+    return next(webhook for webhook in AwsMutator().webhooks() if cls in webhook.kinds)
 
 
 def changed(webhook: Webhook, obj: Any) -> Any:
@@ -123,7 +126,7 @@ def test_the_machine_controller_runs_beside_the_manager():
 
 def test_nodes_have_the_settings_of_aws():
     spec = changed(hook(OperatingSystemConfig), node()).spec
-    config, settings = (base64.b64decode(one.content.inline.data).decode() for one in spec.files)
+    config, settings = (base64.b64decode(file.content.inline.data).decode() for file in spec.files)
     assert yaml.safe_load(config) == {"maxPods": 110, "enableControllerAttachDetach": True}
     assert settings == "a = 1\nnet.ipv4.neigh.default.gc_thresh1 = 0\n"
     assert "    --cloud-provider=external\nExecStartPre=" in spec.units[0].content
@@ -131,6 +134,25 @@ def test_nodes_have_the_settings_of_aws():
 
 def test_nodes_have_the_blocked_ranges_once():
     files = changed(add_filter, node()).spec.files
-    assert [one.path for one in files] == [KUBELET_CONFIG, KERNEL_SETTINGS, PATH]
+    assert [file.path for file in files] == [KUBELET_CONFIG, KERNEL_SETTINGS, PATH]
     assert files[-1].content.inline.data == encoded("203.0.113.0/24\n")
     assert dict(add_filter.conditions) == OF_NODES
+
+
+@attrs.frozen(kw_only=True)
+class OldFilter(ProviderConfig):
+    api_version: str = "networkfilter.extensions.gardener.cloud/v1alpha0"
+    kind: str = "FilterConfig"
+    denied: str
+
+
+def test_nodes_have_the_ranges_of_a_configuration_of_an_older_version(monkeypatch):
+    def convert(old: OldFilter) -> FilterConfig:
+        return FilterConfig(blocked=[old.denied])
+
+    monkeypatch.setattr(FilterConfig, "versions", {OldFilter: convert})
+    monkeypatch.setitem(BLOCKED, "apiVersion", attrs.fields(OldFilter).api_version.default)
+    monkeypatch.setitem(BLOCKED, "denied", BLOCKED["blocked"][0])
+    monkeypatch.delitem(BLOCKED, "blocked")
+    *_, added = changed(add_filter, node()).spec.files
+    assert added.content.inline.data == encoded("203.0.113.0/24\n")

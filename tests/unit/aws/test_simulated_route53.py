@@ -6,6 +6,7 @@ completely or not at all.
 """
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ def expected(before, batch):
     records = dict(before)
     for action, wanted in batch:
         key = wanted["Name"].lower().removesuffix("."), wanted["Type"]
-        values = sorted(one["Value"] for one in wanted["ResourceRecords"])
+        values = sorted(resource_record["Value"] for resource_record in wanted["ResourceRecords"])
         content = wanted["TTL"], tuple(values)
         if action == "CREATE" and key in records:
             raise Refused
@@ -72,17 +73,19 @@ class Zone:
         """Name and type of each record, with its content. Fails if there are two."""
         listed = self._backend.list_resource_record_sets(self._zone.id, "", "", 300)[0]
         found = {}
-        for one in listed:
-            if one.type not in ("NS", "SOA"):
-                key = one.name.removesuffix("."), one.type
+        for item in listed:
+            if item.type not in ("NS", "SOA"):
+                key = item.name.removesuffix("."), item.type
                 assert key not in found, f"{key} exists twice"
-                found[key] = int(one.ttl), tuple(sorted(one.records))
+                assert item.ttl is not None
+                found[key] = int(item.ttl), tuple(sorted(item.records))
         return found
 
 
 def check(change, batches):
     """The law: after each batch, answer and content are those of the rules."""
-    zone, records = Zone(change), {}
+    zone = Zone(change)
+    records: dict[Any, Any] = {}
     for batch in batches:
         try:
             records = expected(records, batch)
@@ -122,8 +125,8 @@ def test_the_law_finds_each_mistake_of_moto(batches):
 
 def test_the_law_finds_a_batch_that_is_applied_one_change_at_a_time():
     def careless(backend, zone_id, changes):
-        for one in changes:
-            simulated_route53.change(backend, zone_id, [one])
+        for change in changes:
+            simulated_route53.change(backend, zone_id, [change])
 
     with pytest.raises(AssertionError):
         check(careless, MISTAKES["applied in part"])

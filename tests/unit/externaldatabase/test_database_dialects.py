@@ -1,4 +1,4 @@
-"""What is sent to MySQL and to MariaDB, and what their error numbers mean, without any server."""
+"""Statements for MySQL and MariaDB, and the meaning of their error numbers, without a server."""
 
 import sqlite3
 from contextlib import closing
@@ -9,14 +9,14 @@ import pytest
 from actuator import ErrorCode
 from extensions.externaldatabase import mysql
 from extensions.externaldatabase.dialects import MARIADB, MYSQL, dialect_of
-from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.server import Claim, Found, Refused, Traffic
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
+from extensions.externaldatabase.server import Claim, ClaimState, RequestRefused, Traffic
 
-HERE = Endpoint(host="127.0.0.1", port=3306, user="u", password="hunter2", tls=False)
+HERE = DatabaseEndpoint(host="127.0.0.1", port=3306, user="u", password="hunter2", tls=False)
 CLAIM = Claim(database="a_b%", login="0" * 32, owner="shop/orders")
-NOTHING = Found(holder=None, has_login=False)
-WHOLE = Found(holder=CLAIM.login, has_login=True)
-UNMARKED = Found(holder=CLAIM.login, has_login=True, marked=False)
+NOTHING = ClaimState(holder=None, has_login=False)
+WHOLE = ClaimState(holder=CLAIM.login, has_login=True)
+UNMARKED = ClaimState(holder=CLAIM.login, has_login=True, marked=False)
 
 LOGIN = f"'{CLAIM.login}'@'%'"
 VERBS = ("CREATE USER IF NOT EXISTS", "ALTER USER")
@@ -36,7 +36,9 @@ class Connection:
     """Of a server that reports a version, and answers each query with the same row."""
 
     def __init__(self, version, row=(0,)):
-        self.version, self.row, self.sent = version, row, []
+        self.version = version
+        self.row = row
+        self.sent = []
 
     def get_server_info(self):
         return self.version
@@ -156,7 +158,7 @@ def test_the_login_of_a_name_that_another_took_meanwhile_is_dropped(
                 raise pymysql.OperationalError(number, "refused")
 
     connection = Failing("8.0.36")
-    with pytest.raises(Refused, match="refused"):
+    with pytest.raises(RequestRefused, match="refused"):
         connected(connection).provision(CLAIM, "p'w", NOTHING, lambda: None)
     refused = [sent for sent in connection.sent if sent.startswith(statement)]
     assert connection.sent[connection.sent.index(*refused) + 1 :] == cleanup
@@ -192,7 +194,7 @@ def test_attempts_to_connect_are_limited_like_other_requests(monkeypatch):
     """A server that refuses all connections must not get one after the other."""
 
     class Noted(Traffic):
-        sent = ()
+        sent: tuple[str, ...] = ()
 
         def request(self, what):
             self.sent = (*self.sent, what)
@@ -203,13 +205,13 @@ def test_attempts_to_connect_are_limited_like_other_requests(monkeypatch):
 
     monkeypatch.setattr(mysql, "connect", refused)
     traffic = Noted(1e6)
-    with pytest.raises(Refused, match="did not accept a connection: connection refused"):
+    with pytest.raises(RequestRefused, match="did not accept a connection: connection refused"):
         mysql.MySqlServer(HERE, traffic).look(CLAIM)
     assert traffic.sent == ("mysql: accept a connection",)
 
 
-def test_an_old_server_is_refused_in_one_sentence_that_names_what_to_use(connected):
-    with pytest.raises(Refused) as refused:
+def test_an_old_server_is_refused_in_one_sentence_that_names_valid_versions(connected):
+    with pytest.raises(RequestRefused) as refused:
         connected(Connection("5.7.44")).look(CLAIM)
     assert refused.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
     assert str(refused.value) == (
@@ -239,7 +241,7 @@ def test_an_error_number_has_its_code_and_no_statement_is_repeated(connected, nu
         def execute(self, statement, values=None):
             raise pymysql.OperationalError(number, "near 'BY hunter2'" * (number == 1064))
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         connected(Failing("8.0.36")).look(CLAIM)
     assert refused.value.codes == (code,)
     assert "hunter2" not in str(refused.value)

@@ -9,12 +9,13 @@ from actuator.codec import decode
 from actuator.errors import DecodeError
 from extensions.externaldatabase import extension, server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
 from extensions.externaldatabase.names import identifier, pattern, problem_with
 from extensions.externaldatabase.server import Traffic
 from generic import Manager
 from generic.manager.options import Options
+from tests.support.objects.stand_ins import UNUSED
 
 TEXT = st.text(min_size=1, max_size=80)
 
@@ -49,24 +50,24 @@ def test_a_plain_name_is_fine(name):
 
 
 @given(name=TEXT)
-def test_whoever_is_refused_is_told_why_in_one_line(name):
+def test_the_problem_with_a_name_is_one_line(name):
     problem = problem_with(name)
     assert problem is None or "\n" not in problem
 
 
 @given(user=TEXT, password=TEXT)
 def test_an_endpoint_survives_its_url(user, password):
-    there = Endpoint(host="10.0.0.1", port=5433, user=user, password=password)
-    assert Endpoint.parse(there.url("postgresql"), 5432) == there
-    assert Endpoint.parse(there.url("mysql"), 1) == there
+    there = DatabaseEndpoint(host="10.0.0.1", port=5433, user=user, password=password)
+    assert DatabaseEndpoint.parse(there.url("postgresql"), 5432) == there
+    assert DatabaseEndpoint.parse(there.url("mysql"), 1) == there
 
 
 def test_a_bad_url_is_not_repeated_with_its_password():
     for url in ("postgres://u:hunter2@", "hunter2", "postgres://u:hunter2@h:port", "//[hunter2"):
         with pytest.raises(ConfigurationError) as refused:
-            Endpoint.parse(url, 5432)
+            DatabaseEndpoint.parse(url, 5432)
         assert "hunter2" not in str(refused.value)
-    assert "hunter2" not in repr(Endpoint(host="h", port=1, user="u", password="hunter2"))
+    assert "hunter2" not in repr(DatabaseEndpoint(host="h", port=1, user="u", password="hunter2"))
 
 
 @pytest.mark.parametrize(
@@ -87,14 +88,14 @@ def test_a_missing_or_wrong_setting_is_named(monkeypatch, variables, says):
         extension(Manager(Options()))
 
 
-def test_what_the_environment_says_becomes_one_controller(monkeypatch):
+def test_environment_variables_configure_one_controller(monkeypatch):
     monkeypatch.setenv("DATABASES_POSTGRES_URL", "postgresql://u:p@h")
     monkeypatch.setenv("DATABASES_GIVE_UP_AFTER", "60")
     manager = Manager(Options())
     extension(manager)
     (added,) = manager.registrations
     assert (added.name, added.workers) == ("externaldatabase", 4)
-    assert [one.after for one in added.escalations] == [60.0]
+    assert added.give_up_after == {None: 60.0}
 
 
 def test_a_policy_is_one_that_there_is():
@@ -110,11 +111,11 @@ def test_an_engine_without_a_server_and_an_unknown_one_are_named_with_the_remedy
     server = server_for(Engine.POSTGRES, "postgresql://u:p@h", Traffic(1))
     actuator = DatabaseActuator({Engine.POSTGRES: server})
     obj = decode(ExternalDatabase, {"spec": {"name": "orders", "engine": "mysql"}})
-    (problem,) = actuator.validate(None, obj, None)
+    (problem,) = actuator.validate(UNUSED, obj, UNUSED)
     assert problem.field == "spec.engine"
     remedy = "no server for mysql; set DATABASES_MYSQL_URL, or use one of: postgres"
     assert problem.detail == remedy
     with pytest.raises(ConfigurationError, match=remedy):
-        actuator.delete(None, obj, None)
+        actuator.delete(UNUSED, obj, UNUSED)
     with pytest.raises(DecodeError, match="expected one of postgres, mysql, got 'oracle'"):
         decode(ExternalDatabase, {"spec": {"engine": "oracle"}}).spec  # noqa: B018

@@ -3,10 +3,10 @@
 from contextlib import suppress
 from enum import StrEnum
 from random import Random
+from typing import Any
 
 import attrs
 import pytest
-from generated import valid
 
 from actuator import ObjectMeta, v1alpha1
 from actuator.codec import decode, encode, plain_json
@@ -25,11 +25,12 @@ from actuator.v1alpha1 import (
 from generic.library.webhooks import AdmissionRequest, Denied, mutates, validates
 from generic.testing.admission import admit
 from generic.testing.recording import RecordingClient
+from tests.support.objects.configurations import valid
 
 
 @mutates(Network, failure_policy="Fail")
 def mark(request: AdmissionRequest[Network]) -> None:
-    """Write what the request is."""
+    """Write the operation of the request to a label."""
     request.new.metadata.labels["seen"] = request.operation
 
 
@@ -54,7 +55,8 @@ def test_a_mutating_webhook_returns_a_changed_copy():
 
 
 def test_a_validating_webhook_refuses_and_changes_nothing():
-    given, other = network(), network()
+    given = network()
+    other = network()
     other.spec = type(other.spec)(type="other")
     assert admit(keep_type, given, network()) == network()
     assert admit(keep_type, other) is other  # it declares no CREATE
@@ -108,10 +110,11 @@ def pythonic(value):
 
 def objects(cls):
     """20 objects that an API server can store, with the fields that are always written."""
-    dice, found = Random(7), []
+    rng = Random(7)
+    found: list[Any] = []
     while len(found) < 20:
         with suppress(ValueError):  # an integer of more than 64 bits
-            wire = {**valid(decodable(cls), dice), "metadata": {"name": "a"}}
+            wire = {**valid(decodable(cls), rng), "metadata": {"name": "a"}}
             found.append(decode(cls, encode(decode(cls, plain_json(wire, 2**20)))))
     return found
 
@@ -127,7 +130,8 @@ def test_values_of_python_arrive_as_the_json_that_a_client_sends(cls):
     for sent in objects(cls):
         assert admit(remember, pythonic(sent), pythonic(sent)) == sent
         assert received[-2:] == [sent, sent]
-        assert "Text" not in str([one.__class__ for one in texts(encode(received[-2]))])
+        assert "Text" not in str([text.__class__ for text in texts(encode(received[-2]))])
+    assert len(received) == 40
 
 
 def texts(value):
@@ -142,12 +146,14 @@ class Capability(StrEnum):
 
 
 def test_an_error_names_the_value_that_is_wrong_and_no_other():
-    spec = OperatingSystemConfigSpec(cri_config=CRIConfig(), purpose=7)
+    wrong: Any = 7
+    spec = OperatingSystemConfigSpec(cri_config=CRIConfig(), purpose=wrong)
     osc = OperatingSystemConfig(metadata=ObjectMeta(name="a"), spec=spec)
     webhook = mutates(OperatingSystemConfig, failure_policy="Fail", name="a")(lambda _: None)
     with pytest.raises(DecodeError, match=r"^spec\.\w+: expected a string, got an integer$"):
         admit(webhook, osc)
-    spec = attrs.evolve(spec, purpose={1})
+    wrong = {1}
+    spec = attrs.evolve(spec, purpose=wrong)
     with pytest.raises(TypeError, match="set is not JSON serializable"):
         admit(webhook, attrs.evolve(osc, spec=spec))
 
@@ -155,7 +161,10 @@ def test_an_error_names_the_value_that_is_wrong_and_no_other():
 def test_python_code_may_decode_and_store_its_own_texts():
     host = {"url": Base64("u"), "capabilities": [Capability.PULL]}
     found = decode(RegistryHost, host)
-    assert (type(found.url), [type(one) for one in found.capabilities]) == (str, [str])
+    assert (type(found.url), [type(capability) for capability in found.capabilities]) == (
+        str,
+        [str],
+    )
     with pytest.raises(DecodeError, match=r"^url: expected a string, got set$"):
         decode(RegistryHost, {"url": {1}})
     kind = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}

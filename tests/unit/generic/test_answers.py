@@ -1,10 +1,10 @@
 """Which error each answer of an API server becomes: only one that names the object is about it."""
 
 import pytest
-from not_found import DENIED, NAMED, NOT_FOUND, status
 
 from actuator.errors import AlreadyExists, ApiError, Conflict, NotFound
 from generic.kube import client
+from tests.support.objects.not_found import DENIED, NAMED, NOT_FOUND, status
 
 PLACE = "/apis/extensions.gardener.cloud/v1alpha1/namespaces/a/infrastructures"
 PATHS = [f"{PLACE}/infra", f"{PLACE}/infra/status", PLACE]

@@ -1,4 +1,4 @@
-"""assert_rehearsal: what a test tells of a drill, without running one."""
+"""assert_rehearsal: the failure of a test about a drill, without running one."""
 
 import pytest
 
@@ -17,7 +17,8 @@ BROKEN = Finding(
 @pytest.fixture
 def found(monkeypatch):
     """The findings of the drill; the folders and settings that it was called with."""
-    findings, calls = [HELD], []
+    findings = [HELD]
+    calls = []
 
     def run(settings, rehearsal, watcher, output):
         calls.append((settings, output))
@@ -43,7 +44,7 @@ def test_the_scenario_of_the_command_is_the_default_and_a_folder_is_kept(found, 
     assert folder.exists()
 
 
-def test_violated_invariants_are_told_as_the_table_shows_them(found):
+def test_violated_invariants_are_reported_as_the_table_shows_them(found):
     found[0].append(BROKEN)
     with pytest.raises(AssertionError) as failure:
         assert_rehearsal(NetworkFilterRehearsal)

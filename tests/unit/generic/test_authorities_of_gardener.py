@@ -12,11 +12,13 @@ import ssl
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -32,10 +34,12 @@ from hypothesis import strategies as st
 from actuator.errors import ConfigurationError
 from actuator.interface import SECRETS
 from generic.kube.certificates import read_key
-from generic.library.secrets import Authority, Certificate, Rotation, SecretsManager, Usage
+from generic.library.secrets import Authority, Certificate, SecretRotation, SecretsManager, Usage
 from generic.testing.recording import RecordingClient
 
-NAMESPACE, IDENTITY, NAME = "shoot--a--b", "extension-registry-cache", "ca-extension"
+NAMESPACE = "shoot--a--b"
+IDENTITY = "extension-registry-cache"
+NAME = "ca-extension"
 CA = Authority(name=NAME, validity=timedelta(days=730))
 SERVER = Certificate(name="server", authority=NAME, common_name="s", dns_names=["server.local"])
 CLIENT = Certificate(name="client", authority=NAME, common_name="c", usage=Usage.CLIENT)
@@ -43,7 +47,7 @@ CONFIGS = [CA, SERVER, CLIENT]
 ROTATED = datetime(2026, 3, 1, tzinfo=UTC)
 STAMP = str(int(ROTATED.timestamp()))
 
-KEYS = {
+KEYS: dict[str, Any] = {
     "rsa-3072": rsa.generate_private_key(65537, 3072),
     "p-256": ec.generate_private_key(ec.SECP256R1()),
     "p-384": ec.generate_private_key(ec.SECP384R1()),
@@ -73,7 +77,8 @@ def der(key, format):
 
 def forms(key):
     """The PEM texts of a key: PKCS #1 or SEC 1, PKCS #8, and those that the mark does not tell."""
-    own, pkcs8 = der(key, PrivateFormat.TraditionalOpenSSL), der(key, PrivateFormat.PKCS8)
+    own = der(key, PrivateFormat.TraditionalOpenSSL)
+    pkcs8 = der(key, PrivateFormat.PKCS8)
     mark = "RSA PRIVATE KEY" if isinstance(key, rsa.RSAPrivateKey) else "EC PRIVATE KEY"
     return {
         "own": block(mark, own),
@@ -138,7 +143,7 @@ def go_authority(secret_name, key, *, form="own", identifier="SHA-1", **more):
 
 
 def go_bundle(secret_name, *authorities):
-    parts = [base64.b64decode(one["data"]["ca.crt"]) for one in authorities]
+    parts = [base64.b64decode(authority["data"]["ca.crt"]) for authority in authorities]
     labels = {"name": f"{NAME}-bundle", "bundle-for": NAME}
     return go_secret(secret_name, {"bundle.crt": b"".join(parts)}, **labels)
 
@@ -151,7 +156,7 @@ def manage(client, configs=CONFIGS):
 
 
 def names(client):
-    return {one["metadata"]["name"] for one in client.list(SECRETS, NAMESPACE)}
+    return {obj["metadata"]["name"] for obj in client.list(SECRETS, NAMESPACE)}
 
 
 def openssl_accepts(issued):
@@ -174,12 +179,13 @@ def openssl_accepts(issued):
                 chain.write_bytes(issued[name]["tls.crt"] + issued[name]["tls.key"])
                 context.load_cert_chain(chain)
             contexts.append(context)
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    to_server = ssl.MemoryBIO()
+    to_client = ssl.MemoryBIO()
     client = contexts[0].wrap_bio(to_client, to_server, server_hostname="server.local")
     server = contexts[1].wrap_bio(to_server, to_client, server_side=True)
-    for one in (client, server, client, server):
+    for item in (client, server, client, server):
         try:
-            one.do_handshake()
+            item.do_handshake()
         except ssl.SSLWantReadError:
             continue
     return client.version() is not None and server.version() is not None
@@ -208,36 +214,39 @@ def test_law_an_authority_is_used_in_every_form_and_openssl_accepts_its_certific
 
 @pytest.mark.parametrize("key", KEYS)
 def test_each_form_of_a_key_is_the_same_key(key):
-    for text in forms(KEYS[key]).values():
+    texts = forms(KEYS[key])
+    assert len(texts) > 1
+    for text in texts.values():
         assert read_key(text).private_numbers() == KEYS[key].private_numbers()
 
 
 OLD = go_authority("ca-extension-1", KEYS["rsa-3072"], age=30)
 NEW = go_authority("ca-extension-2", KEYS["p-256"], rotated=STAMP)
-BOTH, ONLY = go_bundle("ca-bundle-1", NEW, OLD), go_bundle("ca-bundle-2", NEW)
+BOTH = go_bundle("ca-bundle-1", NEW, OLD)
+ONLY = go_bundle("ca-bundle-2", NEW)
 PHASES = {
-    "before any rotation": ([OLD], Rotation(), ["ca-extension-1"], "ca-extension-1"),
+    "before any rotation": ([OLD], SecretRotation(), ["ca-extension-1"], "ca-extension-1"),
     "preparing": (
         [OLD, NEW, BOTH],
-        Rotation(initiated=ROTATED),
+        SecretRotation(initiated=ROTATED),
         ["ca-extension-2", "ca-extension-1"],
         "ca-extension-1",
     ),
     "completing": (
         [OLD, NEW, BOTH, ONLY],
-        Rotation(initiated=ROTATED, keeps_old=False),
+        SecretRotation(initiated=ROTATED, keeps_old=False),
         ["ca-extension-2"],
         "ca-extension-2",
     ),
     "completed": (
         [NEW, ONLY],
-        Rotation(initiated=ROTATED, keeps_old=False),
+        SecretRotation(initiated=ROTATED, keeps_old=False),
         ["ca-extension-2"],
         "ca-extension-2",
     ),
     "renewed by Gardener's manager by age, without a rotation": (
         [OLD, NEW, BOTH],
-        Rotation(),
+        SecretRotation(),
         ["ca-extension-2", "ca-extension-1"],
         "ca-extension-1",
     ),
@@ -255,24 +264,24 @@ def test_each_phase_of_a_rotation_is_taken_over(phase):
     client = RecordingClient(*secrets)
     configs = [Authority(name=NAME, rotation=rotation), SERVER, CLIENT]
     issued = manage(client, configs)
-    assert [one.secret_name for one in issued[NAME].trusted] == trusted
+    assert [item.secret_name for item in issued[NAME].trusted] == trusted
     assert signer_of(issued) == signer
     assert openssl_accepts(issued)
-    authorities = [one["metadata"]["name"] for one in secrets if "ca.key" in one["data"]]
+    authorities = [secret["metadata"]["name"] for secret in secrets if "ca.key" in secret["data"]]
     created = {name for name in names(client) if name.startswith("ca-")} - set(authorities)
     assert created == {issued[NAME].bundle_secret_name}
     if phase != "before any rotation":
         assert created <= {"ca-bundle-1", "ca-bundle-2"}, "the bundle of Gardener's stays"
     again = manage(client, configs)
-    assert {name: one.secret_name for name, one in again.items()} == {
-        name: one.secret_name for name, one in issued.items()
+    assert {name: item.secret_name for name, item in again.items()} == {
+        name: item.secret_name for name, item in issued.items()
     }
 
 
 def test_the_bundles_secret_is_as_gardeners_and_is_named_by_all_that_need_it():
     client = RecordingClient()
     issued = manage(client)
-    [name] = {one.bundle_secret_name for one in issued.values()}
+    [name] = {item.bundle_secret_name for item in issued.values()}
     secret = client.get(SECRETS, name, NAMESPACE)
     labels = secret["metadata"]["labels"]
     assert name.startswith(f"{NAME}-bundle-")
@@ -281,13 +290,15 @@ def test_the_bundles_secret_is_as_gardeners_and_is_named_by_all_that_need_it():
     assert "persist" not in labels, "it is made of what persists"
     assert secret["immutable"] is True
     assert base64.b64decode(secret["data"]["bundle.crt"]) == issued["server"].bundle
-    rotated = manage(client, [Authority(name=NAME, rotation=Rotation(initiated=ROTATED)), SERVER])
+    rotated = manage(
+        client, [Authority(name=NAME, rotation=SecretRotation(initiated=ROTATED)), SERVER]
+    )
     assert rotated[NAME].bundle_secret_name != name
     assert name not in names(client), "cleanup deletes bundles that nothing needs"
 
 
 def first_block(pem):
-    """What Go's `pem.Decode` returns: the mark and the content of the first block."""
+    """Return the result of Go's `pem.Decode`: the mark and the content of the first block."""
     begin, _, rest = pem.decode().partition("-----BEGIN ")[2].partition("-----\n")
     return begin, base64.b64decode(rest.partition("-----END ")[0])
 
@@ -298,6 +309,7 @@ def test_gardeners_manager_can_read_our_authority_and_sign_with_it():
     key = load_der_private_key(content, None)
     assert mark == "RSA PRIVATE KEY", "utils.DecodePrivateKey refuses another"
     assert content == der(key, PrivateFormat.TraditionalOpenSSL), "x509.ParsePKCS1PrivateKey"
+    assert isinstance(key, RSAPrivateKey)
     assert key.key_size == 3072
     mark, content = first_block(issued["ca.crt"])
     certificate = x509.load_der_x509_certificate(content)

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import pytest
 
 from actuator.errors import ActuatorError, ErrorCode, RequeueAfter
-from actuator.interface import SeedObjects
+from actuator.interface import Resource, SeedObjects
 from generic.library import seedobjects
 
-MACHINES = SeedObjects("machine.sapcloud.io/v1alpha1", "machines")
+MACHINES = SeedObjects(Resource("machine.sapcloud.io/v1alpha1", "machines"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def context(count: int, since: str = "2026-01-01T00:00:00Z"):
     metas = [{"name": f"m-{n}", "deletionTimestamp": since} for n in range(count)]
-    client = SimpleNamespace(list=lambda *_args, **_more: [{"metadata": one} for one in metas])
+    client = SimpleNamespace(list=lambda *_args, **_more: [{"metadata": meta} for meta in metas])
     return SimpleNamespace(client=client, clock=SimpleNamespace(now=lambda: NOW))
 
 

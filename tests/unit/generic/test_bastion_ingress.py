@@ -2,6 +2,7 @@
 
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,9 @@ from generic.library.bastion import ingress_problems, ingress_ranges
 
 
 def bastion(*blocks):
-    ingress = [{"ipBlock": {"cidr": one} if isinstance(one, str) else one} for one in blocks]
+    ingress = [
+        {"ipBlock": {"cidr": block} if isinstance(block, str) else block} for block in blocks
+    ]
     meta = {"name": "mine", "namespace": "shoot--a--b"}
     return decode(Bastion, {"metadata": meta, "spec": {"userData": "", "ingress": ingress}})
 
@@ -31,7 +34,7 @@ def bastion(*blocks):
     ],
 )
 def test_ranges_are_normalised_and_each_is_returned_once(cidrs, expected):
-    assert [str(one) for one in ingress_ranges(bastion(*cidrs))] == expected
+    assert [str(ingress_range) for ingress_range in ingress_ranges(bastion(*cidrs))] == expected
     assert list(ingress_problems(bastion(*cidrs))) == []
 
 
@@ -54,7 +57,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("cidr", WRONG)
-def test_what_go_does_not_accept_is_a_problem_with_the_fields_path_and_an_example(cidr):
+def test_a_cidr_that_go_refuses_is_a_problem_with_field_path_and_example(cidr):
     obj = bastion("10.0.0.0/8", cidr)
     (problem,) = ingress_problems(obj)
     assert problem.field == "spec.ingress[1].ipBlock.cidr"
@@ -92,9 +95,10 @@ class Firewall:
 def test_the_example_in_the_documentation_runs():
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
     code = text.partition("## Bastions")[2].split("```")[1]
-    names = {"MyFirewall": Firewall}
+    names: dict[str, Any] = {"MyFirewall": Firewall}
     exec(code.removeprefix("python"), names)
-    firewall, obj = Firewall(), bastion("10.1.2.3/8", "2001:DB8::1/64")
+    firewall = Firewall()
+    obj = bastion("10.1.2.3/8", "2001:DB8::1/64")
     actuator = names["MyBastion"](firewall)
     assert list(actuator.validate(None, obj, None)) == []
     actuator.reconcile(None, obj, None)

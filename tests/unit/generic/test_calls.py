@@ -2,9 +2,9 @@
 
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from proxy import kubeconfig
 
 from actuator import Resource
 from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost, Unavailable
@@ -12,10 +12,13 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
 from generic.kube.timers import Timers
-from generic.reconciler.calls import AbandonedCalls, FencedClient, ShootClient
+from generic.reconciler.calls import AbandonedCalls, Call, FencedClient, ShootClient
 from generic.reconciler.invoker import ActuatorCall
 from generic.reconciler.operation import Operation
 from generic.reconciler.track import Tracks
+from tests.support.cluster.clocks import Hands
+from tests.support.cluster.fault_proxy import kubeconfig
+from tests.support.objects.stand_ins import UNUSED
 
 REQUEST = Request("n", "o")
 CLOCK = SystemClock()
@@ -24,8 +27,8 @@ NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 def call(seconds=60.0, gate=lambda: None):
     """The Context of a call that reports nothing."""
-    invoker = SimpleNamespace(client=object(), clock=CLOCK, gate=gate, name="x")
-    return ActuatorCall(invoker, Operation.DELETE, None, lambda: None, seconds, None)
+    invoker: Any = SimpleNamespace(client=object(), clock=CLOCK, gate=gate, name="x")
+    return ActuatorCall(invoker, Operation.DELETE, UNUSED, lambda: None, seconds, None)
 
 
 def tracks_of(limit=64):
@@ -75,24 +78,26 @@ def test_every_use_without_the_lease_raises(use):
 
 @pytest.mark.parametrize("method", ["get", "delete"])
 def test_clients_of_other_servers_raise_once_the_call_is_cancelled(tmp_path, method):
-    client, used = connect(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")), call()
+    client = connect(kubeconfig(tmp_path / "k", "http://127.0.0.1:1"))
+    used = call()
     clients = [
         ShootClient(client, used, "shoot--a--b", threading.Semaphore()),
         FencedClient(used.limited(client), used.check),
         used.limited(client),
     ]
-    for one in clients:
+    for item in clients:
         with pytest.raises(Unavailable):
-            getattr(one, method)(NAMESPACES, "a")
+            getattr(item, method)(NAMESPACES, "a")
     used.cancel("enough")
-    for one in clients:
+    for element in clients:
         with pytest.raises(CallAbandoned, match="enough"):
-            getattr(one, method)(NAMESPACES, "a")
+            getattr(element, method)(NAMESPACES, "a")
 
 
-def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
+def test_a_call_ends_once_by_its_worker_or_by_abandonment():
     for first, second in (("end", "abandon"), ("abandon", "end")):
-        tracks, made = tracks_of()[0], call()
+        tracks = tracks_of()[0]
+        made = call()
         track = tracks.of(REQUEST, "uid")
         tracks.begin(track, made)
         assert getattr(tracks, first)(track, made)
@@ -102,7 +107,9 @@ def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
 
 def test_an_abandoned_call_does_not_end_the_one_after_it():
     tracks, abandoned = tracks_of()
-    track, hung, fresh = tracks.of(REQUEST, "uid"), call(), call()
+    track = tracks.of(REQUEST, "uid")
+    hung = call()
+    fresh = call()
     tracks.begin(track, hung)
     assert tracks.abandon(track, hung)
     tracks.begin(track, fresh)
@@ -116,17 +123,20 @@ def test_an_abandoned_call_does_not_end_the_one_after_it():
 def test_only_so_many_calls_may_be_abandoned():
     tracks, _ = tracks_of(limit=2)
     made = [(tracks.of(Request("n", str(number)), "uid"), call()) for number in range(3)]
-    for track, one in made:
-        tracks.begin(track, one)
-    assert [tracks.abandon(*one) for one in made] == [True, True, False]
+    for track, item in made:
+        tracks.begin(track, item)
+    assert [tracks.abandon(*item) for item in made] == [True, True, False]
     assert not tracks.begin_reserved(tracks.of(REQUEST, "uid"), call())
     tracks.end(*made[0])
     assert tracks.abandon(*made[2])
 
 
 def test_a_call_with_a_reserved_place_can_be_abandoned_whatever_else_hangs():
-    (tracks, _), sure, other = tracks_of(limit=1), call(), call()
-    mine, its = tracks.of(REQUEST, "uid"), tracks.of(Request("n", "other"), "uid")
+    tracks, _ = tracks_of(limit=1)
+    sure = call()
+    other = call()
+    mine = tracks.of(REQUEST, "uid")
+    its = tracks.of(Request("n", "other"), "uid")
     assert tracks.begin_reserved(mine, sure)
     tracks.begin(its, other)
     assert not tracks.abandon(its, other)
@@ -134,14 +144,38 @@ def test_a_call_with_a_reserved_place_can_be_abandoned_whatever_else_hangs():
 
 
 def test_a_call_is_overdue_ten_seconds_after_its_time_or_sooner_if_cancelled():
-    late, cancelled, now = call(seconds=0), call(), CLOCK.monotonic()
+    late = call(seconds=0)
+    cancelled = call()
+    now = CLOCK.monotonic()
     assert now + 9 < late.limit < now + 11
     cancelled.cancel("enough", grace=0)
     assert cancelled.limit < now + 1
 
 
+@pytest.mark.parametrize(
+    ("graces", "seconds"),
+    [
+        pytest.param([None], 10, id="the default"),
+        pytest.param([3], 3, id="a shorter time"),
+        pytest.param([3, None], 3, id="a second request leaves the earlier limit"),
+        pytest.param([None, 3], 3, id="and may bring it forward"),
+        pytest.param([100], 70, id="the limit of the call is not put off"),
+    ],
+)
+def test_cancelling_a_call_only_brings_its_limit_forward(graces, seconds):
+    clock = Hands()
+    made = Call(Operation.DELETE, UNUSED, clock, lambda: None, 60)
+    assert made.limit == 70
+    for number, grace in enumerate(graces):
+        made.cancel(f"reason {number}", grace=grace)
+    assert (made.limit, made.cancelled) == (seconds, True)
+    with pytest.raises(CallAbandoned, match="reason 0"):
+        made.check()
+
+
 def test_a_track_lives_as_long_as_its_object_and_the_work_on_it():
-    tracks, hung = tracks_of()[0], call()
+    tracks = tracks_of()[0]
+    hung = call()
     track = tracks.of(REQUEST, "uid")
     tracks.settle(track)
     assert tracks.of(REQUEST, "uid") is track
@@ -152,11 +186,12 @@ def test_a_track_lives_as_long_as_its_object_and_the_work_on_it():
     assert tracks.named(REQUEST) == (track,)
     assert tracks.of(REQUEST, "another of the same name") is not track
     tracks.end(track, hung)
-    assert [one.uid for one in tracks.named(REQUEST)] == ["another of the same name"]
+    assert [item.uid for item in tracks.named(REQUEST)] == ["another of the same name"]
 
 
 def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
-    tracks, made = tracks_of()[0], call()
+    tracks = tracks_of()[0]
+    made = call()
     track = tracks.of(REQUEST, "uid")
     track.deleted = True
     tracks.settle(track)
@@ -167,7 +202,7 @@ def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
     assert tracks.all() == []
 
 
-def test_who_uses_a_call_that_is_over_is_told_so():
+def test_a_call_that_ended_raises_when_it_is_used():
     over = call()
     assert over.end()
     with pytest.raises(CallAbandoned, match="ended"):
@@ -175,7 +210,9 @@ def test_who_uses_a_call_that_is_over_is_told_so():
 
 
 def test_timers_run_in_order_and_cancelled_ones_do_not():
-    timers, done, seen = Timers("test", CLOCK), threading.Event(), []
+    timers = Timers("test", CLOCK)
+    done = threading.Event()
+    seen = []
     timers.call_later(1.0, done.set)
     timers.call_later(0.6, lambda: seen.append("second"))
     timers.call_later(0.3, lambda: seen.append("first"))
@@ -187,7 +224,10 @@ def test_timers_run_in_order_and_cancelled_ones_do_not():
 
 
 def test_cancelling_waits_for_a_timer_that_runs():
-    timers, started, finish, seen = Timers("test", CLOCK), threading.Event(), threading.Event(), []
+    timers = Timers("test", CLOCK)
+    started = threading.Event()
+    finish = threading.Event()
+    seen = []
 
     def action():
         started.set()

@@ -11,7 +11,7 @@ from actuator.codec import decode
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Cluster
 from generic.kube.certificates import KeyPair
-from generic.library.secrets import Authority, Certificate, Rotation, Usage, rotation_of
+from generic.library.secrets import Authority, Certificate, SecretRotation, Usage, rotation_of
 from generic.library.secrets.config import checksum_of
 
 pytestmark = pytest.mark.usefixtures("small_authorities")
@@ -57,7 +57,7 @@ def test_the_old_credential_is_kept_until_the_rotation_is_being_completed(phase,
 
 
 def test_a_shoot_that_was_never_rotated_has_no_rotation():
-    assert rotation_of(Cluster()) == Rotation()
+    assert rotation_of(Cluster()) == SecretRotation()
 
 
 def test_a_checksum_changes_with_the_configuration_alone():
@@ -70,7 +70,7 @@ def test_a_checksum_changes_with_the_configuration_alone():
     assert checksum_of(same) != checksum_of(same, "another authority")
 
 
-def test_a_certificate_says_what_it_was_asked_to():
+def test_a_certificate_has_the_requested_names_and_usage():
     authority = new_authority(CA, "ca-provider-1", NOW)
     loaded = x509.load_pem_x509_certificate(SERVER.sign(authority, NOW).certificate)
     issuer = x509.load_pem_x509_certificate(authority.certificate)
@@ -134,4 +134,4 @@ def test_an_address_that_is_none_is_named():
 def test_a_key_shows_in_no_repr():
     pair = new_authority(CA, "ca", NOW)
     assert "PRIVATE" not in repr(pair)
-    assert Usage.BOTH == "both"
+    assert Usage("both") is Usage.BOTH

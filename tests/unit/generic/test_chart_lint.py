@@ -3,9 +3,9 @@
 import subprocess
 
 import pytest
-from documented import ROOT
 
 from generic.library.charts import find_helm
+from tests.support.pages.documented import ROOT
 
 SAMPLES = sorted(path.parent.name for path in ROOT.glob("extensions/*/__init__.py"))
 AUTHOR = """

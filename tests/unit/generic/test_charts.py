@@ -2,11 +2,13 @@
 
 import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from actuator.errors import ActuatorError
 from generic.library.charts import Chart, find_helm, render
+from generic.library.charts.cache import Rendered, Renderings
 from generic.library.programs.errors import EnvtestError
 
 TEMPLATE = """
@@ -34,8 +36,8 @@ def chart(helm, tmp_path, monkeypatch):
     monkeypatch.setenv("ACTUATOR_HELM", str(helm))
 
     def write(template=TEMPLATE, folder=tmp_path / "mine", **files):
-        (folder / "templates").mkdir(parents=True)
-        head = "apiVersion: v2\nname: mine\nversion: 0.1.0\n"
+        (folder / "templates").mkdir(parents=True, exist_ok=True)
+        head = f"apiVersion: v2\nname: {folder.name}\nversion: 0.1.0\n"
         (folder / "Chart.yaml").write_text(files.get("chart", head))
         (folder / "templates" / "one.yaml").write_text(template)
         return folder
@@ -85,6 +87,108 @@ def test_an_error_says_where_and_never_a_value(chart, template, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.fixture
+def runs(chart, helm, tmp_path, monkeypatch):
+    """Counts the runs of helm."""
+    log = tmp_path / "runs"
+    log.write_text("")
+    counting = tmp_path / "counting-helm"
+    counting.write_text(f'#!/bin/sh\necho run >> {log}\nexec {helm} "$@"\n')
+    counting.chmod(0o755)
+    monkeypatch.setenv("ACTUATOR_HELM", str(counting))
+    return lambda: len(log.read_text().splitlines())
+
+
+def test_helm_runs_once_for_each_chart_and_its_values(chart, runs):
+    path = chart()
+    first = rendered(path, value="1")
+    first[0]["data"]["value"] = "changed by the caller"
+    with ThreadPoolExecutor(8) as pool:
+        others = list(pool.map(lambda _: rendered(path, value="1"), range(16)))
+    assert {found["data"]["value"] for (found,) in others} == {"1"}
+    assert runs() == 1
+    inputs = [{"value": "2"}, {"value": "1", "version": "v1.34.0"}]
+    versions = [rendered(path, **given)[0]["data"] for given in inputs]
+    assert [(data["value"], data["kubernetes"]) for data in versions] == [
+        ("2", "v1.33.2"),
+        ("1", "v1.34.0"),
+    ]
+    assert runs() == 3
+    chart(TEMPLATE.replace("value:", "other:"))
+    assert rendered(path, value="1")[0]["data"]["other"] == "1"
+    assert runs() == 4
+
+
+def test_an_error_of_helm_is_not_kept(chart, runs):
+    path = chart("{{ nonsense }}")
+    for _ in range(2):
+        with pytest.raises(ActuatorError):
+            rendered(path, value="1")
+    assert runs() == 2
+
+
+def test_a_file_of_a_chart_that_cannot_be_read_is_named(chart):
+    path = chart()
+    (path / "templates" / "lost.yaml").symlink_to("elsewhere")
+    with pytest.raises(ActuatorError, match=r"cannot render chart mine: cannot read .*lost\.yaml"):
+        rendered(path)
+
+
+def test_the_results_that_were_used_last_are_kept_up_to_a_size():
+    made = []
+
+    def ask(kept, key):
+        def make():
+            made.append(key)
+            return Rendered([{"key": key}], 40)
+
+        assert kept.get(key, make) == [{"key": key}]
+
+    kept = Renderings(max_size=100)
+    for key in ["a", "b", "a", "c", "a", "b"]:
+        ask(kept, key)
+    assert made == ["a", "b", "c", "b"]
+    tiny = Renderings(max_size=10)
+    for _ in range(2):
+        ask(tiny, "x")
+    assert made[4:] == ["x", "x"]
+
+
+IMAGE = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Chart.Name }}
+data:
+  image: {{ .Values.images.driver | quote }}
+  other: {{ .Values.images.other | quote }}
+"""
+
+
+def test_images_reach_sub_charts_at_any_depth(chart, tmp_path):
+    path = chart(IMAGE)
+    chart(IMAGE, path / "charts" / "csi")
+    chart(IMAGE, path / "charts" / "csi" / "charts" / "snapshots")
+    found = render(
+        Chart(
+            path=path,
+            namespace="ns",
+            images={"driver": "top:1", "other": "top:2"},
+            sub_chart_images={
+                "csi": {"driver": "csi:1", "other": "csi:2"},
+                "csi/snapshots": {"driver": "snapshots:1", "other": ""},
+            },
+            values={"images": {"other": "given:1"}, "csi": {"images": {"driver": "given:2"}}},
+        ),
+        "",
+    )
+    assert {item["metadata"]["name"]: tuple(item["data"].values()) for item in found} == {
+        "mine": ("top:1", "given:1"),
+        "csi": ("given:2", "csi:2"),
+        "snapshots": ("snapshots:1", ""),
+    }
+
+
 def test_a_chart_for_another_kubernetes_is_refused(chart):
     head = "apiVersion: v2\nname: mine\nversion: 0.1.0\nkubeVersion: '>= 1.40'\n"
     with pytest.raises(ActuatorError, match=r"requires kubeVersion: >= 1\.40"):
@@ -116,7 +220,8 @@ def test_helm_is_the_named_one_then_that_on_path_then_the_cached(helm, tmp_path,
         program.chmod(0o755)
         return program
 
-    named, on_path = put("named"), put("path")
+    named = put("named")
+    on_path = put("path")
     monkeypatch.setenv("PATH", f"{on_path.parent}:{os.environ['PATH']}")
     assert find_helm(print) == on_path
     monkeypatch.setenv("ACTUATOR_HELM", str(named))

@@ -72,7 +72,7 @@ def test_a_file_of_the_current_folder_replaces_no_module(project, arguments):
 
 def test_logs_are_dropped_if_standard_error_is_closed():
     text = (
-        "import logging; from generic.controller.logs import configure\n"
+        "import logging; from generic.serving.logs import configure\n"
         "for form in ('text', 'json'): configure('info', form); logging.error('x')\n"
         "print('alive')"
     )

@@ -12,13 +12,13 @@ import pytest
 from actuator import FieldProblem, ProviderConfig
 from actuator.meta import Raw, Schema
 from actuator.v1alpha1 import Bastion, Extension, Infrastructure, Network, Worker
-from extensions.certificate.config import API_VERSION, CertificateConfig
+from extensions.certificate.config import API_VERSION
 from extensions.local.config import NetworkConfig, ShareConfig
 from generic.library.webhooks.admission import ConfigAdmission
 from generic.library.webhooks.review import evaluate, parse
+from tests.support.samples.ruled import RULED as CERTIFICATE
 
-CERTIFICATE = ConfigAdmission(kind=Extension, type="certificate-service", config=CertificateConfig)
-NETWORK = ConfigAdmission(kind=Network, type="local", config=NetworkConfig)
+NETWORK = ConfigAdmission(kind=Network, type="local", config=NetworkConfig, defaults=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -38,11 +38,12 @@ class PoolConfig(ProviderConfig):
     key: Annotated[str, Schema(immutable=True, format="password")] = "secret"
 
     def problems(self) -> Iterator[FieldProblem]:
-        if len({one.name for one in self.pools}) < len(self.pools):
+        if len({pool.name for pool in self.pools}) < len(self.pools):
             yield FieldProblem(field="pools", detail="two have one name; rename one")
 
 
-POOL = ConfigAdmission(kind=Infrastructure, type="pool", config=PoolConfig)
+CHANGED = "configuration-changed"
+POOL = ConfigAdmission(kind=Infrastructure, type="pool", config=PoolConfig, defaults=True)
 
 
 def extension(config: Any, **more: Any) -> Raw:
@@ -61,7 +62,7 @@ def infrastructure(config: Any) -> Raw:
 
 def ask(admission: ConfigAdmission, verb: str, spec: Raw, old: Raw | None = None, **meta: Any):
     """The answer of a webhook for a Shoot."""
-    [webhook] = [one for one in admission.webhooks() if one.name.startswith(verb)]
+    [webhook] = [webhook for webhook in admission.webhooks() if webhook.name.startswith(verb)]
 
     def shoot(spec: Raw) -> Raw:
         head = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot"}
@@ -95,7 +96,7 @@ def test_problems_of_the_class_are_refused_with_their_field():
         ({"extensions": [{"type": "certificate-service"}]}, None),
     ],
 )
-def test_what_is_valid_or_unchanged_is_admitted(spec, old):
+def test_a_valid_or_unchanged_configuration_is_admitted(spec, old):
     assert ask(CERTIFICATE, "validate", spec, old).allowed
 
 
@@ -120,15 +121,15 @@ def test_an_immutable_field_is_not_changed_and_its_value_is_in_no_message():
 
 
 def test_only_a_class_with_checks_of_its_own_has_a_webhook_for_them():
-    assert [one.name for one in NETWORK.webhooks()] == ["default-network-local"]
-    assert [one.mutating for one in CERTIFICATE.webhooks()] == [True, False]
+    assert [webhook.name for webhook in NETWORK.webhooks()] == ["default-network-local"]
+    assert [webhook.mutating for webhook in CERTIFICATE.webhooks()] == [True, False]
 
 
 def test_absent_fields_get_their_defaults_except_passwords():
     config = {"pools": [{"name": "a"}], "byName": {"b": {"name": "b"}}, "first": None}
     answer = ask(POOL, "default", infrastructure(config))
     at = "/spec/provider/infrastructureConfig"
-    found = {one["path"].removeprefix(at): one["value"] for one in answer.patch}
+    found = {item["path"].removeprefix(at): item["value"] for item in answer.patch}
     assert found == {
         "/apiVersion": "pool.example.org/v1",
         "/kind": "PoolConfig",
@@ -141,7 +142,7 @@ def test_no_default_changes_an_immutable_field():
     """The stored Shoot can be older than the webhook, and then has no defaults."""
     old = {"fixed": [{"name": "a"}]}
     answer = ask(POOL, "default", infrastructure(old | {"pools": []}), infrastructure(old))
-    assert [one["path"].rpartition("/")[2] for one in answer.patch] == ["apiVersion", "kind"]
+    assert [item["path"].rpartition("/")[2] for item in answer.patch] == ["apiVersion", "kind"]
 
 
 @pytest.mark.parametrize("config", [None, "text", issuers("a")])
@@ -164,7 +165,7 @@ NETWORKING = {
 
 def test_messages_name_field_and_expectation_and_no_secret():
     [policy, binding] = POOL.policy()
-    messages = [one["message"] for one in policy["spec"]["validations"]]
+    messages = [validation["message"] for validation in policy["spec"]["validations"]]
     field = "spec.provider.infrastructureConfig"
     assert f"{field}.pools[].name: required field missing; set a string" in messages
     assert f"{field}.byName.*.size: expected an integer" in messages
@@ -178,8 +179,8 @@ def test_messages_name_field_and_expectation_and_no_secret():
 
 def test_deletions_are_exempt_from_policies_and_webhooks():
     [policy, _] = CERTIFICATE.policy()
-    names = [one["name"] for one in policy["spec"]["matchConditions"]]
-    assert names == ["exempt-objects-under-deletion", "configuration-changed"]
+    names = [match_condition["name"] for match_condition in policy["spec"]["matchConditions"]]
+    assert names == ["exempt-objects-under-deletion", "exempt-confirmed-deletions", CHANGED]
     [rule] = policy["spec"]["matchConstraints"]["resourceRules"]
     assert rule["operations"] == ["CREATE", "UPDATE"]
     selector = policy["spec"]["matchConstraints"]["objectSelector"]
@@ -187,8 +188,8 @@ def test_deletions_are_exempt_from_policies_and_webhooks():
     assert selector == {"matchLabels": {label: "true"}}
 
 
-def test_what_no_policy_can_express_is_refused():
-    with pytest.raises(ValueError, match="Bastion: a Shoot has no configuration"):
+def test_a_rule_that_no_policy_can_express_is_refused():
+    with pytest.raises(ValueError, match="Bastion: no object of the garden has a configuration"):
         ConfigAdmission(kind=Bastion, type="a", config=ShareConfig)
     with pytest.raises(TypeError, match="a field of pools cannot be immutable"):
         ConfigAdmission(kind=Worker, type="a", config=PoolConfig)

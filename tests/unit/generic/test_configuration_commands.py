@@ -1,4 +1,4 @@
-"""`actuator docs` and `actuator validate`: what users read, and the exit status."""
+"""`actuator docs` and `actuator validate`: their output, and the exit status."""
 
 import json
 import os
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from documented import run_examples
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from actuator.codec import decode
-from actuator.provider_config import problems_of
+from actuator.meta import Raw
+from actuator.provider_config import load_config
 from actuator.schema import json_schema
 from actuator.v1alpha1 import Infrastructure
 from extensions.azurecontrolplane.actuator import ControlPlaneConfig
@@ -21,7 +21,9 @@ from extensions.certificate.config import CertificateConfig
 from extensions.local.config import NetworkConfig, ShareConfig
 from extensions.networkfilter.config import FilterConfig
 from generic.manager.manager import Manager
-from generic.tools.config_page import example
+from generic.testing.minimal import example
+from tests.support.objects.configured import problems_of_object
+from tests.support.pages.documented import run_examples
 
 CONFIGS = [CertificateConfig, ControlPlaneConfig, FilterConfig, NetworkConfig, ShareConfig]
 EXTENSIONS = [
@@ -59,6 +61,24 @@ def test_the_charts_of_an_admission_have_the_names_under_which_helm_pushes_them(
         assert ref.rpartition("/")[2] == f"{head['name']}:{head['version']}"
 
 
+def test_an_admission_without_webhooks_has_policies_and_no_process(run, tmp_path):
+    text = """
+from actuator.v1alpha1 import Extension
+from extensions.certificate.config import CertificateConfig
+from generic.library.webhooks import ConfigAdmission
+
+def admission(manager):
+    manager.add_admission(ConfigAdmission(kind=Extension, type="a", config=CertificateConfig))
+"""
+    (tmp_path / "plain.py").write_text(text)
+    run("chart", "plain:admission", "--admission", "--output", "out")
+    section = yaml.safe_load((tmp_path / "out" / "admission.yaml").read_text())["admission"]
+    assert [*section] == ["virtualCluster"]
+    [chart] = (tmp_path / "out").glob("*/*/Chart.yaml")
+    kinds = {path.name.partition("-")[0] for path in chart.parent.glob("templates/*")}
+    assert {"validatingadmissionpolicy", "validatingadmissionpolicybinding"} <= kinds
+
+
 @pytest.fixture
 def validate(run, tmp_path) -> Callable[..., tuple[str, str]]:
     def validate(*documents: object, text: str = "", status: int = 0) -> tuple[str, str]:
@@ -90,12 +110,13 @@ def test_the_documented_example_finds_the_documented_problems():
     defined = run_examples("## Provider configuration")
     good = example(json_schema(defined["InfrastructureConfig"]))
     assert good["mtu"] == 1450
-    zone, actuator = good["zones"][0], defined["Network"]()
+    zone = good["zones"][0]
+    actuator = defined["Network"]()
     spec = {"providerConfig": good | {"zones": [zone, zone]}}
-    (problem,) = actuator.validate(None, decode(Infrastructure, {"spec": spec}), None)
+    (problem,) = problems_of_object(actuator, decode(Infrastructure, {"spec": spec}))
     assert str(problem) == "spec.providerConfig.zones[1].name: eu-1 is used twice"
     spec = {"providerConfig": good | {"zones": [zone, {**zone, "worker": 1}]}}
-    (problem,) = actuator.validate(None, decode(Infrastructure, {"spec": spec}), None)
+    (problem,) = problems_of_object(actuator, decode(Infrastructure, {"spec": spec}))
     words = "spec.providerConfig.zones[1]: unknown field worker; did you mean workers?"
     assert str(problem) == words
     Manager().add(actuator, type="mine")
@@ -104,14 +125,15 @@ def test_the_documented_example_finds_the_documented_problems():
 @pytest.mark.parametrize("cls", CONFIGS)
 def test_the_example_of_each_sample_is_valid(cls):
     given = example(json_schema(cls))
-    assert problems_of(cls, given, "spec.providerConfig") == []
+    assert load_config(cls, given, "spec.providerConfig")[1] == []
     Draft202012Validator(json_schema(cls)).validate(given)
 
 
 def test_the_page_has_an_example_and_all_fields(run):
     page = run("docs", "extensions.certificate:extension").stdout
     _, _, rest = page.partition("```yaml\n")
-    assert problems_of(CertificateConfig, yaml.safe_load(rest.partition("```")[0]), "") == []
+    given = yaml.safe_load(rest.partition("```")[0])
+    assert load_config(CertificateConfig, given, "")[1] == []
     assert "- Shoot: `spec.extensions[].providerConfig` with type certificate-service" in page
     (row,) = [line for line in page.splitlines() if "`issuers[].server`" in line]
     words = "| string | required | pattern https://.+ | The directory of the certificate authority."
@@ -130,7 +152,7 @@ def test_the_json_schema_of_one_or_several_is_valid(run):
         Draft202012Validator.check_schema(json.loads(text))
         assert text.count('"$schema"') == 1, "valid only at the root"
     ours = [example(json_schema(cls)) for cls in (ControlPlaneConfig, CertificateConfig)]
-    assert [Draft202012Validator(json.loads(text)).is_valid(one) for one in ours] == [True, True]
+    assert [Draft202012Validator(json.loads(text)).is_valid(our) for our in ours] == [True, True]
     assert not Draft202012Validator(json.loads(text)).is_valid({"kind": "Other"})
 
 
@@ -168,12 +190,12 @@ def test_each_problem_is_one_line_with_file_document_object_and_field(validate):
     given = None, {"kind": "ConfigMap"}, BAD, extension({"kind": "Filter"})
     out, err = validate(*given, status=1)
     subject = "shoot.yaml: document 3: Shoot garden-dev/mine: spec."
-    field = f"{subject}extensions[1].providerConfig.issuers[1]"
+    field = f"{subject}extensions[1].providerConfig.issuers[B]"
     version = "networkfilter.extensions.gardener.cloud/v1alpha1"
     known = [line.replace(version, "VERSION") for line in out.splitlines()]
     unknown = "unknown field remedyControler; did you mean remedyController?"
-    pattern = "(pattern [a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)"
-    server = "a string like 'https://acme-v02.api.letsencrypt.org/directory' (pattern https://.+)"
+    pattern = "(a DNS label of lower-case letters, digits and hyphens)"
+    server = "a string like 'https://acme.example.org/dir' (pattern https://.+)"
     supported = "VERSION Filter is not supported; set apiVersion VERSION and kind FilterConfig"
     assert known == [
         f"{subject}provider.controlPlaneConfig: {unknown}",
@@ -236,14 +258,12 @@ class Other:
         pass
 
 class Base:
-    provider_config = Config
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
 
-class Machines(Base, Actuator[Worker]): ...
-class Network(Base, Actuator[Infrastructure]): ...
-class Without(Network):
-    provider_config = None
+class Machines(Base, Actuator[Worker, Config]): ...
+class Network(Base, Actuator[Infrastructure, Config]): ...
+class Without(Base, Actuator[Infrastructure]): ...
 
 def extension(manager):
     manager.add(Machines(), type="a")
@@ -259,7 +279,7 @@ def mine(tmp_path) -> None:
 def test_pools_and_required_configurations_are_checked(run, mine, tmp_path):
     workers = [{"providerConfig": {"zone": "a"}}, {"providerConfig": {"zone": 1}}, {}]
     shoots = [shoot(provider={"type": "a", "workers": workers}), shoot(provider={"type": "a"})]
-    pools = {"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker"}
+    pools: Raw = {"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker"}
     pools["spec"] = {"type": "a", "pools": workers[1:]}
     (tmp_path / "a.json").write_text(json.dumps(shoots[0]))
     (tmp_path / "b.yaml").write_text(yaml.safe_dump_all([shoots[1], pools]))
@@ -302,8 +322,8 @@ MERGES = "a: &a {0: x, 1: x, 2: x, 3: x, 4: x, 5: x, 6: x, 7: x, 8: x, 9: x}\n" 
 def test_merge_keys_are_read_as_in_go(validate):
     text = "x: &x {kind: FilterConfig}\nitems:\n"
     config = "{<<: *x, kind: FilterConfig, blocked: [10.0.0.0/8]}"
-    for one in (config, "*x"):
-        text += f"- {json.dumps(extension('CONFIG'))}\n".replace('"CONFIG"', one)
+    for item in (config, "*x"):
+        text += f"- {json.dumps(extension('CONFIG'))}\n".replace('"CONFIG"', item)
     out, err = validate(text=text)
     assert err == ""
     assert out.count(": valid\n") == 2
@@ -367,7 +387,7 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
         (
             ["validate", "typedmine:Without", "--type", "a", "-f", "typedmine.py"],
             3,
-            "typedmine:Without: no actuator declares provider_config; set it to",
+            "typedmine:Without: no actuator declares a configuration; derive its",
         ),
         (["docs"], 2, "Missing argument"),
         (["docs", "-o", "html", *EXTENSIONS], 2, "'html' is not one of"),

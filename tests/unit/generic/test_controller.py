@@ -1,4 +1,4 @@
-"""What arrives while a worker has an object, in the orders that a watch and answers can take."""
+"""Events while a worker has an object, in the orders that a watch and answers can take."""
 
 import threading
 
@@ -7,11 +7,11 @@ import pytest
 
 from actuator import Resource
 from generic.controller.controller import Again, Controller, Done, Failed
-from generic.controller.metrics import Metrics
 from generic.controller.predicates import OPERATION, operation_requested
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request, header
 from generic.kube.store import Store
+from generic.serving.metrics import Metrics
 
 RESOURCE = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 REQUEST = Request("n", "o")
@@ -26,7 +26,7 @@ def obj(version, **meta):
 
 @attrs.define
 class Held:
-    """A controller whose worker is inside its first reconcile, until it is let go."""
+    """A controller whose worker is inside its first reconcile, until its release."""
 
     controller: Controller
     store: Store
@@ -57,7 +57,9 @@ class Held:
 @pytest.fixture
 def held():
     store = Store(RESOURCE, header)
-    runs, inside, go = [], threading.Event(), threading.Event()
+    runs = []
+    inside = threading.Event()
+    go = threading.Event()
 
     def reconcile(request, _failures):
         runs.append(request)
@@ -101,14 +103,14 @@ def test_the_watch_may_be_faster_by_two_versions(held):
 
 
 @pytest.mark.parametrize("change", [ASKED, GONE, {"generation": 2}], ids=["asked", "gone", "spec"])
-def test_what_an_answer_reveals_runs_again_also_when_a_list_told_first(held, change):
+def test_a_change_in_an_answer_runs_again_also_when_a_list_showed_it_first(held, change):
     held.watch(obj(3, **change), relisted=True)
     held.answer(obj(3, **change))
     assert held.runs_after_release(2) == 2
 
 
 @pytest.mark.parametrize("change", [ASKED, GONE], ids=["asked", "gone"])
-def test_what_the_watch_tells_late_still_runs_again(held, change):
+def test_a_change_that_the_watch_delivers_late_still_runs_again(held, change):
     held.answer(obj(3, **change))
     held.watch(obj(2, **change))
     held.watch(obj(3, **change))

@@ -1,4 +1,4 @@
-"""`actuator dev` and `actuator shoot`, without a cluster: what they decide."""
+"""`actuator dev` and `actuator shoot`, without a cluster: their decisions."""
 
 from pathlib import Path
 
@@ -14,11 +14,14 @@ from generic.manager.options import Options
 from generic.testing.garden import ShootState
 from generic.testing.garden.gardenlet import namespace_labels
 from generic.tools.cli.dev import sources, with_webhooks
-from generic.tools.cli.development import Target, announced, select
+from generic.tools.cli.development import DevelopmentTarget, announced, select
 from generic.tools.cli.shoot import _Play, shoot_named
+from tests.support.objects.stand_ins import UNUSED
 
-FOUND = Target(extension="acme:extension", types=("acme",), kubeconfig=Path("kubeconfig"))
-NONE = Target()
+FOUND = DevelopmentTarget(
+    extension="acme:extension", types=("acme",), kubeconfig=Path("kubeconfig")
+)
+NONE = DevelopmentTarget()
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +36,7 @@ def test_a_running_development_is_found_until_it_ends():
             select(NONE)
         with pytest.raises(ConfigurationError, match="still starting"):
             select(NONE, required=True)
-        assert select(Target(context="x")) == Target(context="x")
+        assert select(DevelopmentTarget(context="x")) == DevelopmentTarget(context="x")
         announce(FOUND)
         assert select(NONE) == FOUND
     assert select(NONE) == NONE
@@ -44,13 +47,13 @@ def test_a_running_development_is_found_until_it_ends():
 def test_a_flag_selects_another_cluster(flags):
     with announced() as announce:
         announce(FOUND)
-        assert select(Target(**flags)) == Target(**flags)
+        assert select(DevelopmentTarget(**flags)) == DevelopmentTarget(**flags)
 
 
 def test_a_flag_selects_another_extension_of_the_same_cluster():
     with announced() as announce:
         announce(FOUND)
-        found = select(Target(extension="own:extension", types=("own",)))
+        found = select(DevelopmentTarget(extension="own:extension", types=("own",)))
     assert found == structs.replace(FOUND, extension="own:extension", types=("own",))
 
 
@@ -136,19 +139,20 @@ class Machines(Anything, Actuator[Worker]): ...
 class Buckets(Anything, Actuator[BackupBucket]): ...
 
 
-def play(*actuators, types=("acme",), file=None):
+def play(*actuators, types=("acme",)):
     manager = Manager()
     for actuator in actuators:
         manager.add(actuator, type=types)
-    kinds = [one.kind for one in manager.registrations]
+    kinds = [registration.kind for registration in manager.registrations]
     return _Play(
-        client=None,
+        client=UNUSED,
         shoot=shoot_named("local"),
         cluster=None,
         served=manager.registrations,
         kinds=kinds,
-        flow=None,
-        file=file,
+        flow=UNUSED,
+        given=(),
+        file="",
     )
 
 
@@ -179,7 +183,7 @@ def test_a_minimal_object_has_the_required_fields(actuator, spec):
 
 def test_each_type_gets_an_object_of_its_own():
     found = play(Networks(), types=("one", "two"))._minimal()
-    assert [one["metadata"]["name"] for one in found] == ["local-one", "local-two"]
+    assert [obj["metadata"]["name"] for obj in found] == ["local-one", "local-two"]
 
 
 def test_an_object_without_namespace_is_named_after_the_shoot():
@@ -210,7 +214,7 @@ def test_every_object_gets_the_namespace_and_the_labels_of_the_shoot():
     "given",
     [5, ["x"], {"metadata": 5}, {"metadata": {"labels": 5}}, NAMED, {**WHOLE, "spec": 5}],
 )
-def test_what_is_no_manifest_is_refused(given):
+def test_a_value_that_is_no_manifest_is_refused(given):
     with pytest.raises(ConfigurationError):
         play(Networks())._placed(given)
 
@@ -228,7 +232,8 @@ class Migrated:
 
 
 def test_the_state_of_a_shoot_is_written_to_a_new_file_of_its_owner():
-    other, new = Path("other"), Path("local.shootstate.new")
+    other = Path("other")
+    new = Path("local.shootstate.new")
     other.write_text("mine")
     shoot = attrs.evolve(play(Networks()), client=Migrated(), flow=Migrated())
     for left in (lambda: new.symlink_to(other), lambda: new.touch(mode=0o644)):

@@ -1,6 +1,7 @@
 """Headers by the typed decoder: the same as by a complete decode, whatever the text."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -11,14 +12,14 @@ from hypothesis import strategies as st
 
 from actuator.codec import CUT, MAX_DEPTH, read_json
 from actuator.interface import Resource
-from actuator.meta import ObjectMeta, wire_name
+from actuator.meta import ObjectMeta, Raw, wire_name
 from generic.kube import documents
 from generic.kube.documents import Document, read_event
 from generic.kube.headers import cluster_header, header
 from generic.kube.store import Store
 
 _REFUSED = (ValueError, KeyError, TypeError, AttributeError)
-"""What an informer takes for a line that it cannot read."""
+"""Errors of a line that an informer cannot read."""
 
 
 def quoted(text: str) -> str:
@@ -103,7 +104,21 @@ def line_of(obj: str) -> bytes:
     return f'{{"type":"ADDED","object":{obj}}}'.encode()
 
 
-LINES = (OBJECTS | ANYTHING).map(line_of)
+def has_distinct_keys(line: bytes) -> bool:
+    """Whether no object has a key twice; an API server never sends one that has."""
+    distinct = True
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal distinct
+        distinct = distinct and len(dict(pairs)) == len(pairs)
+        return dict(pairs)
+
+    with suppress(ValueError):
+        json.loads(line, object_pairs_hook=note)
+    return distinct
+
+
+LINES = (OBJECTS | ANYTHING).map(line_of).filter(has_distinct_keys)
 
 
 def completely(line: bytes) -> tuple[str, Document]:
@@ -112,7 +127,7 @@ def completely(line: bytes) -> tuple[str, Document]:
 
 
 def outcome(read: Any, line: bytes, make_header: Any) -> Any:
-    """What a store makes of a line: the entry, with its JSON as a value; or that it fails."""
+    """The result of a store for a line: the entry, with its JSON as a value; or a failure."""
     try:
         kind, document = read(line)
     except _REFUSED:
@@ -157,7 +172,7 @@ def test_both_ways_refuse_the_same_broken_text(line, at, byte):
 
 
 @pytest.mark.parametrize("levels", [MAX_DEPTH - 3, MAX_DEPTH - 2, 900, 1100, 50_000])
-def test_what_lies_too_deep_makes_an_object_unreadable(levels):
+def test_a_field_nested_too_deeply_makes_an_object_unreadable(levels):
     deep = "[" * levels + "]" * levels
     _, document = read_event(line_of(f'{{"metadata":{{}},"spec":{{"a":{deep}}}}}'))
     entry = Store(Resource("v1", "things"), header)._entry(document)
@@ -169,7 +184,7 @@ def test_a_usual_object_is_not_decoded_completely(monkeypatch):
         raise AssertionError(text)
 
     monkeypatch.setattr(documents, "read_json", decode)
-    obj = {
+    obj: Raw = {
         "metadata": {"name": "ä", "resourceVersion": "5", "managedFields": [{"a": {}}]},
         "spec": {"shoot": {"metadata": {"name": "x"}}, "many": [{}] * MAX_DEPTH},
     }

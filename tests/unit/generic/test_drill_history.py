@@ -1,8 +1,9 @@
-"""What a drill's evidence log tells of objects, and when a drill without hope ends."""
+"""Histories of objects in a drill's evidence log, and the end of a drill without hope."""
+
+from typing import Any
 
 import attrs
 import pytest
-from reports import evidence, life
 
 from actuator import Actuator
 from actuator.errors import ConfigurationError
@@ -11,9 +12,17 @@ from generic.testing.drill.evidence import Refusal
 from generic.testing.drill.history import History
 from generic.testing.drill.inventory import check_types
 from generic.testing.drill.judge import FAILURES, contradictions, judge
-from generic.testing.drill.log import CLUSTER, EVENT, Entry, Log
-from generic.testing.drill.readiness import HOPELESS_AFTER, SHOWN_AFTER, Readiness, Stopped
+from generic.testing.drill.log import CLUSTER, EVENT, DrillLog, LoggedVersion
+from generic.testing.drill.readiness import (
+    HOPELESS_AFTER_SECONDS,
+    SHOWN_AFTER_SECONDS,
+    Readiness,
+    Stopped,
+    hopeless_after,
+)
 from generic.testing.garden import SHOOT
+from tests.support.drills.evidence import evidence, life
+from tests.support.objects.stand_ins import UNUSED
 
 KINDS = {cls.KIND.name: cls.KIND for cls in (Infrastructure, Bastion, BackupEntry)}
 FINALIZER = Infrastructure.KIND.finalizer
@@ -27,7 +36,7 @@ MIGRATED = {"lastOperation": {"type": "Migrate", "state": "Succeeded"}, "observe
 def seen(at, status=None, *, kind="Infrastructure", gone=False, **meta):
     head = {"name": "n", "namespace": "a", "uid": kind, "labels": {SHOOT: "a"}, "generation": 1}
     obj = {"metadata": {**head, "resourceVersion": str(at), **meta}, "status": status or {}}
-    return Entry(at=float(at), kind=kind, obj=obj, gone=gone)
+    return LoggedVersion(at=float(at), kind=kind, obj=obj, gone=gone)
 
 
 def deleting(at, status=None, *, finalizers=(FINALIZER,), **more):
@@ -37,13 +46,13 @@ def deleting(at, status=None, *, finalizers=(FINALIZER,), **more):
 def cluster(at, annotations=FORCE):
     shoot = {"shoot": {"metadata": {"annotations": annotations}}}
     meta = {"name": "a", "resourceVersion": str(at)}
-    return Entry(at=float(at), kind=CLUSTER, obj={"metadata": meta, "spec": shoot})
+    return LoggedVersion(at=float(at), kind=CLUSTER, obj={"metadata": meta, "spec": shoot})
 
 
 def event(reason, message, uid="Infrastructure", **about):
     obj = {"reason": reason, "message": message, "involvedObject": {"uid": uid, **about}}
     meta = {"uid": message, "resourceVersion": "1"}
-    return Entry(at=9.0, kind=EVENT, obj={**obj, "metadata": meta})
+    return LoggedVersion(at=9.0, kind=EVENT, obj={**obj, "metadata": meta})
 
 
 def told(*entries):
@@ -104,7 +113,7 @@ def test_events_are_read_also_from_a_namespace_that_ends_and_repeats_once(about,
     strip = event("FinalizerStripped", f"{prefix}Stripped x from y", **about)
     end = event("Orphaned", f"{prefix}left", **about)
     history = told(seen(1), strip, strip, end)
-    assert [one.text for one in history.strips] == ["Stripped x from y"]
+    assert [strip.text for strip in history.strips] == ["Stripped x from y"]
     assert history.lives["Infrastructure"].said == ["orphaned"]
 
 
@@ -116,7 +125,7 @@ def test_an_object_of_no_shoot_and_an_event_about_it_are_no_part_of_the_drill():
 @pytest.mark.parametrize("spec", [{}, {"shoot": []}, {"shoot": None}])
 def test_a_cluster_that_cannot_be_read_is_a_gap_and_the_log_goes_on(spec):
     history = History(KINDS)
-    log = Log(None, KINDS, "", history.read)
+    log = DrillLog(UNUSED, KINDS, "", history.read)
     log.take(CLUSTER, {"metadata": {"name": "a", "uid": "1", "resourceVersion": "1"}, "spec": spec})
     log.take("Infrastructure", seen(2).obj)
     assert [gap.partition(": ")[0] for gap in log.gaps] == ["Cluster a cannot be read"]
@@ -127,15 +136,15 @@ def test_a_cluster_that_cannot_be_read_is_a_gap_and_the_log_goes_on(spec):
 @pytest.mark.parametrize(
     ("after", "shoots", "shown", "stops"),
     [
-        pytest.param(SHOWN_AFTER - 1, 1, 0, False, id="too early"),
-        pytest.param(SHOWN_AFTER, 1, 1, False, id="shown"),
-        pytest.param(HOPELESS_AFTER, 1, 1, True, id="the only shoot fails"),
-        pytest.param(HOPELESS_AFTER, 2, 1, False, id="another shoot may become ready"),
+        pytest.param(SHOWN_AFTER_SECONDS - 1, 1, 0, False, id="too early"),
+        pytest.param(SHOWN_AFTER_SECONDS, 1, 1, False, id="shown"),
+        pytest.param(HOPELESS_AFTER_SECONDS, 1, 1, True, id="the only shoot fails"),
+        pytest.param(HOPELESS_AFTER_SECONDS, 2, 1, False, id="another shoot may become ready"),
     ],
 )
 def test_a_drill_shows_errors_once_and_stops_without_hope(after, shoots, shown, stops):
     failing = life(ready=None, failed=10.0, deleted=None, error="the reason", shoot="a")
-    found = []
+    found: list[Any] = []
     readiness = Readiness(found.extend)
     for _ in range(2):
         stopped = False
@@ -147,11 +156,22 @@ def test_a_drill_shows_errors_once_and_stops_without_hope(after, shoots, shown, 
     assert len(found) == shown
 
 
+def test_a_drill_waits_longer_for_shoots_whose_api_servers_start():
+    failing = life(ready=None, failed=10.0, deleted=None, error="the reason", shoot="a")
+    now = 10.0 + HOPELESS_AFTER_SECONDS
+    readiness = Readiness(lambda _: None, hopeless_after(with_shoot_api=True))
+    readiness.check([failing], ["a"], now)
+    with pytest.raises(Stopped):
+        readiness.check([failing], ["a"], now + hopeless_after(with_shoot_api=True))
+    with pytest.raises(Stopped):
+        Readiness(lambda _: None, hopeless_after(with_shoot_api=False)).check([failing], ["a"], now)
+
+
 def test_the_rules_after_the_end_of_a_drill_are_not_exercised():
-    findings = {one.rule: one for one in judge(evidence(stopped="No valid shoot", lives=[]))}
+    findings = {item.rule: item for item in judge(evidence(stopped="No valid shoot", lives=[]))}
     assert findings["end"].problems == ("No valid shoot",)
     assert not any(findings[f"I{number}"].exercised for number in range(1, 7))
-    path = {one.rule: one for one in judge(evidence(path="delete: create", stopped="No"))}
+    path = {item.rule: item for item in judge(evidence(path="delete: create", stopped="No"))}
     assert path["path"].problems == ("No",)
     assert not path["I1"].exercised
 
@@ -164,7 +184,7 @@ def refused(failures):
 @pytest.mark.parametrize(
     ("more", "rule", "untested"),
     [
-        ({"outside_after": [], "records": []}, "I1", ["no external resource remained"]),
+        ({"resources_after": [], "records": []}, "I1", ["no external resource remained"]),
         ({"lives": []}, "I5", ["no object was blocked"]),
         ({"path": "migrate: create migrate"}, "I3", ["it does not apply to this path"]),
         (
@@ -175,8 +195,8 @@ def refused(failures):
         ({"scenario": "webhooks-down", "webhooks": refused(FAILURES)}, "webhooks", []),
     ],
 )
-def test_a_rule_tells_what_was_not_exercised(more, rule, untested):
-    [found] = [one for one in judge(attrs.evolve(evidence(), **more)) if one.rule == rule]
+def test_a_finding_lists_parts_that_were_not_exercised(more, rule, untested):
+    [found] = [item for item in judge(attrs.evolve(evidence(), **more)) if item.rule == rule]
     assert list(found.untested) == untested
     assert found.exercised is (rule == "webhooks")
 
@@ -191,7 +211,9 @@ def test_a_rule_tells_what_was_not_exercised(more, rule, untested):
     ],
 )
 def test_a_log_that_misses_something_is_found(more, words):
-    assert [words] * bool(words) == [one[-len(words) :] for one in contradictions(evidence(**more))]
+    assert [words] * bool(words) == [
+        contradiction[-len(words) :] for contradiction in contradictions(evidence(**more))
+    ]
 
 
 class Network(Actuator[Infrastructure]):

@@ -15,7 +15,8 @@ from actuator.errors import ErrorCode, codes_of
 from generic.kube.dropped import CHANGED, NotStored, lost
 from generic.kube.encoding import go_json
 from generic.kube.errorinfo import read_error
-from generic.kube.finalizers import patch_tested, put_on
+from generic.kube.finalizers import patch_adding, patch_tested
+from tests.support.objects.stand_ins import StandIn
 
 NAMES = st.sampled_from("abcd")
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-2, 2) | st.text(max_size=3)
@@ -59,7 +60,7 @@ def pruned(value: Any, schema: Any, path: str, dropped: list[str]) -> Any:
     if schema == "any" or value is None:
         return value
     if isinstance(schema, list) and schema[0] == "items":
-        return [pruned(one, schema[1], f"{path}[{i}]", dropped) for i, one in enumerate(value)]
+        return [pruned(item, schema[1], f"{path}[{i}]", dropped) for i, item in enumerate(value)]
     kept = {}
     for name, part in value.items():
         place = f"{path}.{name}"
@@ -73,9 +74,9 @@ def pruned(value: Any, schema: Any, path: str, dropped: list[str]) -> Any:
 
 
 def with_defaults(value: Any) -> Any:
-    """The value with what defaults add to objects."""
+    """The value with the fields that defaults add to objects."""
     if isinstance(value, list):
-        return [with_defaults(one) for one in value]
+        return [with_defaults(item) for item in value]
     if isinstance(value, dict):
         return {**{name: with_defaults(part) for name, part in value.items()}, "default": 1}
     return value
@@ -94,11 +95,11 @@ def test_each_dropped_field_is_found_and_nothing_else(write):
 
 
 def not_in_lists(sent: Any, stored: Any, path: str) -> Iterator[str]:
-    return (one for one in lost(sent, stored, path) if "[" not in one)
+    return (item for item in lost(sent, stored, path) if "[" not in item)
 
 
 def only_at_the_top(sent: Any, stored: Any, path: str) -> Iterator[str]:
-    return (one for one in lost(sent, stored, path) if one.count(".") < 2)
+    return (item for item in lost(sent, stored, path) if item.count(".") < 2)
 
 
 @pytest.mark.parametrize("careless", [not_in_lists, only_at_the_top])
@@ -152,12 +153,12 @@ def test_the_error_names_fields_crd_and_remedy_and_allows_a_force_deletion():
 
 @pytest.mark.parametrize(("kept", "is_stored"), [(["a/b", "c/d"], True), (["a/b"], False)])
 def test_a_finalizer_is_on_the_object_only_if_the_answer_has_it(kept, is_stored):
-    class Answering:
+    class Answering(StandIn):
         def patch(self, *_: Any, **__: Any) -> Any:
             return {"metadata": {"finalizers": kept}}
 
     where = Resource("v1", "secrets"), "name", "namespace"
-    patch = put_on("c/d", "uid", ["a/b"])
+    patch = patch_adding("c/d", "uid", ["a/b"])
     if is_stored:
         patch_tested(Answering(), *where, patch)
         return

@@ -7,10 +7,11 @@ import re
 import weakref
 from pathlib import Path
 from sysconfig import get_path
+from typing import Any
 
 import pytest
 
-from actuator import ActuatorError, ErrorCode, Permission, RequeueAfter
+from actuator import ActuatorError, ErrorCode, RequeueAfter, Resource
 from actuator.errors import (
     ApiError,
     DecodeError,
@@ -44,9 +45,9 @@ def test_codes_are_those_of_the_whole_chain():
 
 def test_codes_that_are_none_of_gardeners_are_left_out():
     error = ActuatorError("x", codes=[AUTH])
-    error.codes = ("ERR_INFRA_UNAUTHENTICATED", object(), "nonsense", None)
+    vars(error)["codes"] = ("ERR_INFRA_UNAUTHENTICATED", object(), "nonsense", None)
     assert read_error(error).codes in ((AUTH,), ())
-    error.codes = 7
+    vars(error)["codes"] = 7
     assert read_error(error).codes == ()
 
 
@@ -92,7 +93,7 @@ def test_a_webhook_in_the_way_is_named_and_a_denial_has_its_own_code(text, codes
         (Invalid(422, "refused"), "RefusedByAPIServer"),
     ],
 )
-def test_what_blocks_has_one_word(error, reason):
+def test_each_blocking_error_has_one_reason(error, reason):
     assert read_error(error).blocked_reason == reason
 
 
@@ -216,7 +217,7 @@ def test_a_long_chain_of_causes_is_read_to_a_limit():
 
 def test_the_variables_of_a_check_that_raised_are_freed_at_once():
     class Large:
-        """Stands for what an author has in a local variable."""
+        """Stands for a value in a local variable of an author."""
 
     kept = []
 
@@ -226,7 +227,8 @@ def test_the_variables_of_a_check_that_raised_are_freed_at_once():
         raise ValueError("x")
 
     log = logging.getLogger("generic.library.healthchecks.runs")
-    log.disabled, enabled = True, gc.isenabled()
+    log.disabled = True
+    enabled = gc.isenabled()
     gc.disable()
     try:
         Runs().run("uid", [check], 5)
@@ -279,7 +281,7 @@ def test_no_attribute_of_an_error_can_break_its_reading():
         (ValueError("x"), False),
     ],
 )
-def test_only_what_was_written_is_refused_not_who_or_when(error, refused):
+def test_a_refusal_concerns_the_content_not_the_writer_or_the_time(error, refused):
     assert is_refused(error) is refused
 
 
@@ -291,11 +293,14 @@ def test_the_place_is_the_line_of_the_author_that_called_a_library():
         fail()
     line = fail.__code__.co_firstlineno + 1
     assert place(raised.value) == f"test_errorinfo.py:{line}"
-    assert place(read_error(raised.value).unexpected) == f"test_errorinfo.py:{line}"
+    unexpected = read_error(raised.value).unexpected
+    assert unexpected is not None
+    assert place(unexpected) == f"test_errorinfo.py:{line}"
     assert place(ValueError("never raised")) == ""
 
 
-HERE, INSTALLED = "/home/author", get_path("purelib")
+HERE = "/home/author"
+INSTALLED = get_path("purelib")
 FRAMEWORK = Path(errorinfo.__file__).parents[2]
 CALLS = {
     "a helper of the author": ([f"{HERE}/acme.py", f"{HERE}/cloud.py"], "cloud.py:1"),
@@ -315,14 +320,16 @@ CALLS = {
 @pytest.mark.parametrize(("files", "found"), CALLS.values(), ids=CALLS)
 def test_the_place_is_the_innermost_of_the_author(files, found):
     """As each file calls the next one, and the last one raises."""
-    call = None  # to call it fails
+    call: Any = None  # to call it fails
     for file in reversed(files):
         scope = {"call": call}
         exec(compile("def run(): call()", file, "exec"), scope)
         call = scope["run"]
     with pytest.raises(TypeError) as raised:
         call()
-    outer = raised.value.with_traceback(raised.value.__traceback__.tb_next)
+    whole = raised.value.__traceback__
+    assert whole is not None
+    outer = raised.value.with_traceback(whole.tb_next)
     assert place(outer) == found
 
 
@@ -334,7 +341,7 @@ def test_a_module_without_a_name_has_no_influence_on_the_place():
 
 
 def raised(act):
-    """The data of what this code raises."""
+    """The data of the error that this code raises."""
     with pytest.raises(Exception) as caught:
         act()
     return read_error(caught.value)
@@ -358,15 +365,21 @@ MISTAKES = {
         "InfrastructureStatus has no field node_cidr; did you mean 'nodes_cidr'?",
     ),
     "inherited field": (
-        lambda: Infrastructure().status.provider_state,
+        lambda: Infrastructure().status.provider_state,  # type: ignore[attr-defined]
         "InfrastructureStatus has no field provider_state; did you mean 'provider_status'?",
     ),
     "nothing similar": (
         lambda: setattr(Infrastructure().status, "vpc", "x"),
         "InfrastructureStatus has no field vpc",
     ),
-    "the object": (lambda: Infrastructure().statu, "Infrastructure has no field statu; did you me"),
-    "code": (lambda: ErrorCode.ERR_INFRA_QUOTA, "there is no ErrorCode ERR_INFRA_QUOTA; did you m"),
+    "the object": (
+        lambda: Infrastructure().statu,  # type: ignore[attr-defined]
+        "Infrastructure has no field statu; did you mean",
+    ),
+    "code": (
+        lambda: ErrorCode.ERR_INFRA_QUOTA,  # type: ignore[attr-defined]
+        "there is no ErrorCode ERR_INFRA_QUOTA; did you mean",
+    ),
 }
 
 
@@ -379,7 +392,13 @@ def test_a_wrong_field_is_one_sentence_without_a_traceback(act, text):
     assert info.unexpected is None
 
 
-@pytest.mark.parametrize("act", [lambda: 1 / 0, lambda: "x".regoin, lambda: {}["x"]])
+NOTHING: dict[str, str] = {}
+
+
+@pytest.mark.parametrize(
+    "act",
+    [lambda: 1 / 0, lambda: "x".regoin, lambda: NOTHING["x"]],  # type: ignore[attr-defined]
+)
 def test_any_other_bug_has_its_line_and_its_traceback(act):
     info = raised(act)
     assert re.search(r"Error: .* \(test_errorinfo\.py:\d+\)$", info.text)
@@ -387,7 +406,8 @@ def test_any_other_bug_has_its_line_and_its_traceback(act):
 
 
 def test_one_code_needs_no_list():
-    assert ActuatorError("no", codes=AUTH).codes == (AUTH,)
+    one: Any = AUTH
+    assert ActuatorError("no", codes=one).codes == (AUTH,)
 
 
 @pytest.mark.parametrize(
@@ -417,8 +437,9 @@ def forbidden(request, verb, resource, group, where):
     )
 
 
-NAMESPACE, CLUSTER = 'in the namespace "n"', "at the cluster scope"
-REFUSED = [
+NAMESPACE = 'in the namespace "n"'
+CLUSTER = "at the cluster scope"
+FORBIDDEN_REQUESTS = [
     (("GET /api/v1/namespaces/n/configmaps/x", "get", "configmaps", "", NAMESPACE), "v1"),
     (("GET /apis/apps/v1/deployments", "list", "deployments", "apps", CLUSTER), "apps/v1"),
     (
@@ -435,13 +456,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("refused", "version"), REFUSED)
+@pytest.mark.parametrize(("refused", "version"), FORBIDDEN_REQUESTS)
 @pytest.mark.parametrize("wrap", [lambda e: e, lambda e: caused(ActuatorError("no vpc"), e)])
 def test_a_refused_request_names_the_permission_as_code(refused, version, wrap):
     text = read_error(wrap(forbidden(*refused))).text
-    code = re.search(r"add (Permission\(.*?\)) to the `permissions` of the actuator, and", text)[1]
-    wanted = Permission(api_version=version, resource=refused[2], verbs=[refused[1]])
-    assert eval(code, {"Permission": Permission}) == wanted
+    found = re.search(r"add (Resource\(.*?\)) to the `permissions` of the actuator, and", text)
+    assert found, text
+    wanted = Resource(version, refused[2]).permission(refused[1])
+    assert eval(found[1], {"Resource": Resource}) == wanted
 
 
 @pytest.mark.parametrize(
@@ -455,4 +477,4 @@ def test_a_refused_request_names_the_permission_as_code(refused, version, wrap):
     ],
 )
 def test_another_refusal_names_no_permission(message):
-    assert "Permission(" not in read_error(Forbidden(403, message, reason="Forbidden")).text
+    assert "permission(" not in read_error(Forbidden(403, message, reason="Forbidden")).text

@@ -1,17 +1,15 @@
-"""Escalations, as a table."""
+"""The time limits of a failing deletion, as a table."""
+
+from typing import Any
 
 import pytest
 
 from actuator import ErrorCode
-from generic.reconciler.deletion.escalation import Escalation, Then, gives_up
+from generic.reconciler.failure import checked, gives_up
 
 AUTH = ErrorCode.ERR_INFRA_UNAUTHORIZED
 QUOTA = ErrorCode.ERR_INFRA_QUOTA_EXCEEDED
-RULES = [
-    Escalation(code=QUOTA, after=0, then=Then.GO_ON),
-    Escalation(code=AUTH, after=100, then=Then.GIVE_UP),
-    Escalation(after=1000, then=Then.GIVE_UP),
-]
+LIMITS = {QUOTA: None, AUTH: 100, None: 1000}
 
 
 @pytest.mark.parametrize(
@@ -25,15 +23,34 @@ RULES = [
         ([AUTH, QUOTA], 10**9, False),
     ],
 )
-def test_the_first_that_is_about_an_error_decides(codes, seconds, answer):
-    assert gives_up(RULES, codes, seconds) is answer
+def test_the_first_entry_with_a_code_of_the_error_decides(codes, seconds, answer):
+    assert gives_up(LIMITS, codes, seconds) is answer
 
 
-def test_without_any_a_deletion_is_tried_for_ever():
-    assert not gives_up([], [AUTH], 10**12)
+def test_without_a_limit_a_deletion_is_never_given_up():
+    assert not gives_up({}, [AUTH], 10**12)
 
 
-@pytest.mark.parametrize("after", [-1, float("inf"), float("nan")])
-def test_a_time_that_is_none_is_refused(after):
-    with pytest.raises(ValueError, match="finite"):
-        Escalation(after=after, then=Then.GO_ON)
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({None: -1}, "finite"),
+        ({None: float("inf")}, "finite"),
+        ({None: float("nan")}, "finite"),
+        ({None: "1h"}, "finite"),
+        ({"ERR_QUOTA": 1}, "ERR_QUOTA"),
+        (3600, r"expected a dict such as \{None: 3600\}, got 3600"),
+    ],
+)
+def test_an_invalid_limit_is_refused(limits, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        checked(limits)
+
+
+def test_a_code_may_be_written_as_text():
+    limits: Any = {"ERR_INFRA_UNAUTHORIZED": 60}
+    assert checked(limits) == {AUTH: 60.0}
+
+
+def test_a_limit_of_none_is_kept():
+    assert checked(LIMITS) == LIMITS

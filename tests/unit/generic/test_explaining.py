@@ -1,11 +1,11 @@
-"""What `actuator explain` makes of facts: annotations, finalizers, operations, words, pages."""
+"""Conclusions of `actuator explain` from facts: annotations, finalizers, operations, pages."""
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import attrs
 import pytest
-from builders import cluster, infrastructure
 from msgspec.structs import replace
 
 from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
@@ -18,24 +18,26 @@ from generic.kube.headers import Request, header
 from generic.tools.cli.explain_page import page, summary
 from generic.tools.cli.screen import Screen
 from generic.tools.explain.facts import (
+    CalledWebhook,
     Decision,
     Deleting,
     Explanation,
+    ForcedRemoval,
     Forcing,
     Orphaned,
     Overview,
     Reference,
-    Removal,
     SeedObject,
     Standing,
     Subject,
     Unread,
     WarningEvent,
-    Webhook,
     grant,
 )
 from generic.tools.explain.owners import as_found, held
-from generic.tools.explain.standing import blockers, decide, forcing, ignored_request, stand
+from generic.tools.explain.standing import blockers, decide, forcing, ignored_request, parse, stand
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.stand_ins import StandIn
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 OWN = Kind(
@@ -58,14 +60,16 @@ def of(*finalizers, annotations=None, deleting=True, **more):
 
 
 def asked(kind, value, *, deleting=True):
-    """What is said of a force-deletion annotation that stands where the kind is asked."""
+    """The explanation of a force-deletion annotation in the place where the kind reads it."""
     in_cluster = decode(Cluster, cluster("ns", force=value))
     in_cluster.metadata = attrs.evolve(in_cluster.metadata, uid="u")
     on_object = {} if value is None else {FORCE_DELETION: value}
     if kind.force_from is ForceSource.SHOOT:
-        head, verdict = of(deleting=deleting), in_cluster.verdict()
+        head = of(deleting=deleting)
+        verdict = in_cluster.verdict()
     else:
-        head, verdict = of(annotations=on_object, deleting=deleting), Verdict(ClusterState.OK)
+        head = of(annotations=on_object, deleting=deleting)
+        verdict = Verdict(ClusterState.OK)
     return forcing(kind, head, verdict, in_cluster, None)
 
 
@@ -83,10 +87,10 @@ def asked(kind, value, *, deleting=True):
         (None, False, False, False),
     ],
 )
-def test_whether_the_annotation_counts_is_what_the_reconciler_reads(value, shoot, bastion, own):
+def test_the_annotation_counts_where_the_reconciler_reads_it(value, shoot, bastion, own):
     found = [asked(kind, value) for kind in (Infrastructure.KIND, Bastion.KIND, OWN)]
-    assert [one.counts for one in found] == [shoot, bastion, own]
-    assert {one.value for one in found} == {value}
+    assert [item.counts for item in found] == [shoot, bastion, own]
+    assert {item.value for item in found} == {value}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_whether_the_annotation_counts_is_what_the_reconciler_reads(value, shoot
         (BackupEntry.KIND, "true", "the deletion of the kind BackupEntry is never forced"),
     ],
 )
-def test_the_verdict_says_why_in_words(kind, value, words):
+def test_the_verdict_explains_its_reason(kind, value, words):
     assert asked(kind, value).verdict == words
 
 
@@ -111,7 +115,7 @@ def test_an_annotation_counts_only_once_the_object_is_being_deleted():
     assert found.verdict == "deletion is forced once the object is deleted"
 
 
-def test_an_annotation_on_the_object_is_said_to_be_in_the_wrong_place():
+def test_an_annotation_on_the_object_is_reported_to_have_no_effect():
     head = of(annotations={FORCE_DELETION: "true"})
     found = forcing(Infrastructure.KIND, head, Verdict(ClusterState.OK), Cluster(), None)
     assert found.counts is False
@@ -129,7 +133,7 @@ def test_an_object_outside_shoots_is_never_forced():
     assert (found.counts, found.place) == (False, "")
 
 
-def test_without_the_cluster_nobody_says_whether_it_is_forced():
+def test_without_the_cluster_it_is_unknown_whether_deletion_is_forced():
     found = forcing(Infrastructure.KIND, of(), None, Cluster(), None)
     assert found.counts is None
     decision = decide(Infrastructure.KIND, KEY, of(), None)
@@ -174,8 +178,8 @@ def test_every_finalizer_has_an_owner_or_says_that_it_is_unknown():
         "example.org/cleanup",
         "cleanup",
     ]
-    owners = [one.owner for one in held(names, Infrastructure.KIND)]
-    assert [one.ours for one in held(names, Infrastructure.KIND)] == [True] + [False] * 7
+    owners = [item.owner for item in held(names, Infrastructure.KIND)]
+    assert [item.ours for item in held(names, Infrastructure.KIND)] == [True] + [False] * 7
     assert owners[1].startswith("the garbage collector")
     assert owners[2:6] == [
         "machine-controller-manager",
@@ -223,7 +227,7 @@ def test_a_settled_object_waits_to_be_asked():
 
 def standing(*finalizers, seconds=100.0, **more):
     since = format_time(NOW - timedelta(seconds=seconds))
-    plain = {
+    plain: dict[str, Any] = {
         "subject": Subject(
             api_version="extensions.gardener.cloud/v1alpha1",
             kind="Infrastructure",
@@ -318,7 +322,7 @@ def test_an_operation_annotation_is_only_judged_where_extensions_read_it():
     assert not [*ignored_request(OWN, of(annotations={OPERATION: "reconcil"}))]
 
 
-class Alone:
+class Alone(StandIn):
     """Surroundings without a Cluster and a Secret."""
 
     cluster = Cluster()
@@ -334,10 +338,10 @@ class Alone:
 def stood(kind, obj, *, created=NOW - timedelta(minutes=5)):
     """The state of an object that was created at a time."""
     obj["metadata"] |= {"uid": "u", "generation": 2, "creationTimestamp": format_time(created)}
-    return stand(kind, obj, Alone(), NOW)
+    return stand(parse(kind, obj), Alone(), NOW)
 
 
-def test_an_object_that_no_extension_works_on_says_so_with_its_type():
+def test_an_object_that_no_extension_works_on_is_blocked_by_its_type():
     words = "no extension has worked on it; check that an extension runs for type 'acmee'"
     fresh = infrastructure("ns", "acmee")
     assert stood(Infrastructure.KIND, fresh).blockers == (words,)
@@ -387,7 +391,7 @@ def explanation():
             conditions=(Condition(type="DeletionBlocked", status="True", message="try 3"),),
             blockers=("the cloud says no",),
         ),
-        removal=Removal(
+        removal=ForcedRemoval(
             actuator="Network",
             own_way=True,
             seed_objects=(
@@ -400,10 +404,10 @@ def explanation():
                     holding=("example.org/y",),
                 ),
             ),
-            left_outside=(outside,),
+            remaining_resources=(outside,),
         ),
         webhooks=(
-            Webhook(
+            CalledWebhook(
                 configuration="guard",
                 name="guard.example.org",
                 mutating=False,
@@ -412,7 +416,7 @@ def explanation():
                 conditional=True,
                 error="connection refused",
             ),
-            Webhook(
+            CalledWebhook(
                 configuration="mine",
                 name="mine.example.org",
                 mutating=True,

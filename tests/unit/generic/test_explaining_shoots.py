@@ -16,7 +16,7 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.interface import ExternalResource
-from actuator.meta import LastOperation, format_time
+from actuator.meta import LastOperation, Raw, format_time
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.plain import json_text
 from generic.tools.cli.screen import Screen
@@ -31,8 +31,9 @@ from generic.tools.explain.facts import (
     Subject,
     Unread,
 )
-from generic.tools.explain.garden import Landscape, explain_shoot
+from generic.tools.explain.garden import LandscapeClients, explain_shoot
 from generic.tools.explain.shoot import SeedPart, ShootExplanation, actions, next_step, state_of
+from tests.support.objects.stand_ins import StandIn
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SINCE = format_time(NOW - timedelta(minutes=5))
@@ -50,7 +51,7 @@ def shoot(
     **status,
 ):
     """A Shoot in the garden; `codes` is one last error, unless it is None."""
-    meta = {"name": "mine", "namespace": "garden-dev", "uid": "u-1"}
+    meta: Raw = {"name": "mine", "namespace": "garden-dev", "uid": "u-1"}
     meta["annotations"] = annotations or {}
     if deleting:
         meta["deletionTimestamp"] = SINCE
@@ -142,7 +143,7 @@ def test_times_errors_and_conditions_are_those_of_the_garden():
     (error,) = found.status.last_errors
     assert (error.task_id, error.codes) == ("Destroying infrastructure", [*REVOKED])
     assert found.status.technical_id == "shoot--dev--mine"
-    assert [one.type for one in found.status.conditions] == ["A"]
+    assert [condition.type for condition in found.status.conditions] == ["A"]
 
 
 def test_a_status_that_is_no_status_is_an_error():
@@ -213,7 +214,7 @@ def test_the_command_that_forces_a_deletion_can_be_copied():
     assert action.endswith(command)
 
 
-class Refusing:
+class Refusing(StandIn):
     """The client of a cluster that refuses every read."""
 
     def __init__(self, error):
@@ -237,18 +238,18 @@ class Refusing:
 )
 def test_a_garden_that_refuses_is_one_sentence_with_a_remedy(error, words):
     with pytest.raises(ActuatorError) as caught:
-        explain_shoot(Landscape(Refusing(error), None), "garden-dev", "mine", NOW, [])
+        explain_shoot(LandscapeClients(Refusing(error), None), "garden-dev", "mine", NOW, [])
     assert words in str(caught.value)
 
 
 def test_without_a_client_for_the_seed_the_garden_is_enough():
-    found = explain_shoot(Landscape(Answering(), None), "garden-dev", "mine", NOW, [])
+    found = explain_shoot(LandscapeClients(Answering(), None), "garden-dev", "mine", NOW, [])
     assert found.shoot.seed == "one"
     assert found.seed.problem == "no client for the seed"
     assert found.seed.overview is None
 
 
-class Answering:
+class Answering(StandIn):
     """The client of a garden with one Shoot."""
 
     def get(self, *_, **__):

@@ -11,7 +11,7 @@ from generic.testing.drill.bystanders import WITNESS
 from generic.testing.drill.kills.calls import Point, Reaper, describe, points_of, read_lines
 from generic.testing.explorer.judge import (
     Case,
-    Failure,
+    ExplorerFailure,
     Sight,
     Tally,
     judge_death,
@@ -97,7 +97,7 @@ def test_a_death_that_harms_nothing_is_no_problem(tried, sight):
         ),
     ],
 )
-def test_a_death_that_harms_is_told(tried, sight, words):
+def test_a_harmful_state_at_the_kill_is_reported(tried, sight, words):
     assert words in " ".join(judge_death(tried, sight))
 
 
@@ -131,7 +131,7 @@ def test_a_good_end_is_no_problem(tried, sight):
         ),
     ],
 )
-def test_a_bad_end_is_told(tried, sight, words):
+def test_a_wrong_end_is_reported(tried, sight, words):
     assert words in " ".join(judge_end(tried, sight))
 
 
@@ -151,18 +151,18 @@ GONE = ExternalResource(type="VPC", id="vpc-3", tags={"shoot": "b"})
         pytest.param([], [BY_TAG, GONE], "vpc-3, but", "vpc-3, but", id="two that do not exist"),
     ],
 )
-def test_external_resources_are_what_exists_but_for_the_one_in_flight(
+def test_reported_resources_equal_the_existing_but_for_the_one_in_flight(
     outside, reported, at_death, at_end
 ):
     sight = seen(*outside, finalizers=(OURS, WITNESS), reported=reported)
-    found = case(Operation.RECONCILE, makes=[one.type for one in outside])
+    found = case(Operation.RECONCILE, makes=[item.type for item in outside])
     for judge, words in ((judge_death, at_death), (judge_end, at_end)):
         problems = " ".join(judge(found, sight))
         assert words in problems if words else problems == ""
 
 
 @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.FORCE_DELETE, Operation.MIGRATE])
-def test_an_operation_that_releases_is_through_when_our_finalizer_is_off(operation):
+def test_an_operation_that_releases_is_finished_without_our_finalizer(operation):
     held = obj(OURS, WITNESS, lastError={"description": "no answer"})
     assert "no answer" in (unfinished_because(operation, OURS, held) or "")
     done = obj(WITNESS, lastOperation={"type": "Migrate", "state": "Succeeded"})
@@ -178,10 +178,10 @@ def test_the_same_call_gets_a_number_each_time():
     assert str(Point("get", 2)) == "get (no. 2)"
 
 
-def test_what_was_never_tried_does_not_hold():
+def test_a_tally_without_attempts_does_not_hold():
     assert not Tally(kind="Worker", operation=Operation.DELETE).holds
     assert Tally(kind="Worker", operation=Operation.DELETE, tried=2).holds
-    failed = Failure(at="before get", problems=["it is gone"])
+    failed = ExplorerFailure(at="before get", problems=["it is gone"])
     tally = Tally(kind="Worker", operation=Operation.DELETE, tried=2, failures=[failed])
     assert not tally.holds
     assert tally.survived == 1

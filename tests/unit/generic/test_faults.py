@@ -1,4 +1,4 @@
-"""Faults as data: what they hit, how often, what a script of them does. No cluster."""
+"""Faults as data: their targets, their number, and scripts of them. No cluster."""
 
 import json
 import sys
@@ -6,62 +6,71 @@ import threading
 import time
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from harness import Script as Actions
-from harness import eventually
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, Unavailable
-from generic.testing.faults import (
+from hack.faults import (
+    ActuatorEffect,
     ActuatorFault,
-    Call,
     Effect,
     Fault,
+    FaultStage,
+    FaultStep,
     FaultyActuator,
-    Mischief,
+    FaultyCall,
+    KillableServer,
     Revoked,
-    Server,
-    Stage,
-    Step,
     play,
 )
-from generic.testing.faults.permission import _split
-from generic.testing.faults.rules import Injection, Injections, Rule
+from hack.faults.permission import _split
+from hack.faults.rules import Injection, Injections, Rule
 from tests.soak.script import from_json, random_script, to_json
+from tests.support.cluster.harness import Script as Actions
+from tests.support.cluster.harness import eventually
 
 PATHS = [
-    ("GET", "/api/v1/secrets?limit=1", Call("list", "secrets")),
-    ("GET", "/api/v1/namespaces", Call("list", "namespaces")),
-    ("GET", "/api/v1/namespaces/a", Call("get", "namespaces", name="a")),
-    ("PUT", "/api/v1/namespaces/a/finalize", Call("update", "namespaces", "", "a", "finalize")),
-    ("POST", "/api/v1/namespaces/a/events", Call("create", "events", "a")),
-    ("GET", "/apis/g.io/v1/things?watch=true", Call("watch", "things.g.io")),
-    ("GET", "/apis/g.io/v1/things?watch=false", Call("list", "things.g.io")),
+    ("GET", "/api/v1/secrets?limit=1", FaultyCall("list", "secrets")),
+    ("GET", "/api/v1/namespaces", FaultyCall("list", "namespaces")),
+    ("GET", "/api/v1/namespaces/a", FaultyCall("get", "namespaces", name="a")),
+    (
+        "PUT",
+        "/api/v1/namespaces/a/finalize",
+        FaultyCall("update", "namespaces", "", "a", "finalize"),
+    ),
+    ("POST", "/api/v1/namespaces/a/events", FaultyCall("create", "events", "a")),
+    ("GET", "/apis/g.io/v1/things?watch=true", FaultyCall("watch", "things.g.io")),
+    ("GET", "/apis/g.io/v1/things?watch=false", FaultyCall("list", "things.g.io")),
     (
         "PATCH",
         "/apis/g.io/v1/namespaces/a/things/b/status",
-        Call("patch", "things.g.io", "a", "b", "status"),
+        FaultyCall("patch", "things.g.io", "a", "b", "status"),
     ),
-    ("DELETE", "/apis/g.io/v1/namespaces/a/things", Call("deletecollection", "things.g.io", "a")),
+    (
+        "DELETE",
+        "/apis/g.io/v1/namespaces/a/things",
+        FaultyCall("deletecollection", "things.g.io", "a"),
+    ),
     (
         "DELETE",
         "/apis/g.io/v1/namespaces/a/things/a%3Ab",
-        Call("delete", "things.g.io", "a", "a:b"),
+        FaultyCall("delete", "things.g.io", "a", "a:b"),
     ),
-    ("GET", "/readyz", Call("get", name="/readyz")),
-    ("GET", "/apis/g.io/v1", Call("get", name="/apis/g.io/v1")),
+    ("GET", "/readyz", FaultyCall("get", name="/readyz")),
+    ("GET", "/apis/g.io/v1", FaultyCall("get", name="/apis/g.io/v1")),
 ]
 
 
 @pytest.mark.parametrize(("method", "target", "call"), PATHS)
 def test_a_request_is_read_as_rbac_reads_it(method, target, call):
-    assert Call.parse(method, target) == call
+    assert FaultyCall.parse(method, target) == call
 
 
-def test_a_fault_hits_only_what_it_names():
-    call = Call("patch", "things.g.io", "a", "b", "status")
+def test_a_fault_hits_only_the_calls_that_it_names():
+    call = FaultyCall("patch", "things.g.io", "a", "b", "status")
     cut = Effect.CUT
     assert Fault(effect=cut).hits(call)
     assert Fault(effect=cut, verbs=["get", "patch"], resource="things.*", name="b").hits(call)
@@ -89,8 +98,9 @@ def test_the_same_seed_hits_the_same_requests():
 
 
 def test_a_removed_rule_hits_nothing_and_the_next_one_is_asked():
-    rules = Injections()
-    first, second = rules.add(Rule()), rules.add(Rule(after=1))
+    rules: Injections[Rule] = Injections()
+    first = rules.add(Rule())
+    second = rules.add(Rule(after=1))
     assert rules.pick(lambda _: True) is first
     first.remove()
     assert rules.pick(lambda _: True) is None
@@ -141,9 +151,9 @@ def test_only_the_named_verbs_of_the_named_resource_are_taken():
 
 
 class Ctx:
-    """What a call may use; `stopped` is what check() raises."""
+    """The context of a call; check() raises `stopped`."""
 
-    stopped = None
+    stopped: Exception | None = None
 
     def check(self):
         if self.stopped:
@@ -165,11 +175,11 @@ def in_thread(target):
     return thread
 
 
-def test_a_call_fails_as_often_as_it_is_told_to():
+def test_a_call_fails_as_often_as_requested():
     inner, actuator = faulty()
     codes = [ErrorCode.ERR_INFRA_UNAUTHENTICATED]
     fault = ActuatorFault(
-        mischief=Mischief.FAIL, operations=["delete"], name="in*", times=1, codes=codes
+        effect=ActuatorEffect.FAIL, operations=["delete"], name="in*", times=1, codes=codes
     )
     injection = actuator.inject(fault)
     actuator.delete(Ctx(), called("other"), None)
@@ -182,9 +192,9 @@ def test_a_call_fails_as_often_as_it_is_told_to():
     assert inner.calls == [("delete", "other"), ("reconcile", "infra"), ("delete", "infra")]
 
 
-def test_a_call_raises_what_it_is_given_after_its_work():
+def test_a_call_raises_the_injected_error_after_its_work():
     inner, actuator = faulty()
-    actuator.inject(ActuatorFault(mischief=Mischief.FAIL_AFTERWARDS, message="no route"))
+    actuator.inject(ActuatorFault(effect=ActuatorEffect.FAIL_AFTERWARDS, message="no route"))
     with pytest.raises(ActuatorError, match="no route"):
         actuator.force_delete(Ctx(), called(), None)
     assert inner.operations() == ["force_delete"]
@@ -192,7 +202,7 @@ def test_a_call_raises_what_it_is_given_after_its_work():
 
 def test_a_call_that_hangs_hears_nothing_until_it_is_released():
     inner, actuator = faulty()
-    injection = actuator.inject(ActuatorFault(mischief=Mischief.HANG))
+    injection = actuator.inject(ActuatorFault(effect=ActuatorEffect.HANG))
     ctx = Ctx()
     ctx.stopped = TimeoutError()
     thread = in_thread(lambda: actuator.migrate(ctx, called(), None))
@@ -204,9 +214,9 @@ def test_a_call_that_hangs_hears_nothing_until_it_is_released():
     assert inner.operations() == ["migrate"]
 
 
-def test_a_call_that_waits_stops_when_it_is_told_to():
+def test_a_waiting_call_stops_when_its_check_raises():
     inner, actuator = faulty()
-    actuator.inject(ActuatorFault(mischief=Mischief.WAIT))
+    actuator.inject(ActuatorFault(effect=ActuatorEffect.WAIT))
     ctx = Ctx()
     ctx.stopped = TimeoutError("stop")
     with pytest.raises(TimeoutError, match="stop"):
@@ -216,7 +226,7 @@ def test_a_call_that_waits_stops_when_it_is_told_to():
 
 def test_a_slow_call_is_late():
     inner, actuator = faulty()
-    actuator.inject(ActuatorFault(mischief=Mischief.SLOW, seconds=0.2))
+    actuator.inject(ActuatorFault(effect=ActuatorEffect.SLOW, seconds=0.2))
     start = time.monotonic()
     actuator.reconcile(Ctx(), called(), None)
     assert time.monotonic() - start >= 0.2
@@ -256,20 +266,20 @@ requests = st.builds(
 )
 mischiefs = st.builds(
     ActuatorFault,
-    mischief=st.sampled_from(Mischief),
+    effect=st.sampled_from(ActuatorEffect),
     message=texts,
     codes=st.lists(st.sampled_from(ErrorCode)),
     **rules,
 )
-things = [
+things: list[dict[str, st.SearchStrategy[Any]]] = [
     {"fault": requests},
     {"actuator": mischiefs},
     {"revoke": st.builds(Revoked, group=texts, resource=texts, verbs=st.lists(texts))},
-    {"kill": st.sampled_from(Server)},
+    {"kill": st.sampled_from(KillableServer)},
     {"refuse": st.just(True)},
 ]
 steps = st.one_of(
-    [st.builds(Step, at=seconds, name=texts, lasts=seconds, **thing) for thing in things]
+    [st.builds(FaultStep, at=seconds, name=texts, lasts=seconds, **thing) for thing in things]
 )
 
 
@@ -297,26 +307,26 @@ def test_another_seed_gives_another_script_and_all_words_come_up():
         ('[{"refuse": true, "until": 3}]', "until"),
     ],
 )
-def test_a_script_that_makes_no_sense_says_why(text, says):
+def test_an_invalid_script_is_refused_with_the_reason(text, says):
     with pytest.raises(ConfigurationError, match=says):
         from_json(text)
 
 
 def test_a_script_is_not_begun_where_something_is_missing():
-    script = [Step(name="first", kill=Server.ETCD)]
+    script = [FaultStep(name="first", kill=KillableServer.ETCD)]
     with pytest.raises(ConfigurationError, match="first needs an embedded cluster"):
-        play(script, Stage(), threading.Event())
+        play(script, FaultStage(), threading.Event())
 
 
 def fails(name):
-    return ActuatorFault(mischief=Mischief.FAIL, name=name)
+    return ActuatorFault(effect=ActuatorEffect.FAIL, name=name)
 
 
 def test_steps_begin_and_end_when_they_should():
     _, actuator = faulty()
     script = [
-        Step(name="a", actuator=fails("a"), lasts=2.0),
-        Step(name="late", actuator=fails("late"), at=1.0),
+        FaultStep(name="a", actuator=fails("a"), lasts=2.0),
+        FaultStep(name="late", actuator=fails("late"), at=1.0),
     ]
 
     def bad(name):
@@ -327,7 +337,7 @@ def test_steps_begin_and_end_when_they_should():
         return False
 
     began = time.monotonic()
-    thread = in_thread(lambda: play(script, Stage(actuators=[actuator]), threading.Event()))
+    thread = in_thread(lambda: play(script, FaultStage(actuators=[actuator]), threading.Event()))
     eventually(lambda: bad("a"))
     eventually(lambda: bad("late"))
     assert time.monotonic() - began >= 1.0
@@ -343,25 +353,26 @@ def test_a_step_waits_a_while_for_the_api_server(monkeypatch, answers):
     monkeypatch.setattr(sys.modules[play.__module__], "_PATIENCE", 0.5)
     _, actuator = faulty()
     refusals = iter([Unavailable(503, "down")] * (2 if answers else 1000))
-    killed, restarted = [], []
+    killed = []
+    restarted: list[KillableServer] = []
 
     def kill(server):
         if error := next(refusals, None):
             raise error
         killed.append(server)
 
-    environment = SimpleNamespace(kill=kill, restart=restarted.append)
-    script = [Step(actuator=fails("*")), Step(kill=Server.ETCD, lasts=0.1)]
-    stage = Stage(actuators=[actuator], environment=environment)
+    environment: Any = SimpleNamespace(kill=kill, restart=restarted.append)
+    script = [FaultStep(actuator=fails("*")), FaultStep(kill=KillableServer.ETCD, lasts=0.1)]
+    stage = FaultStage(actuators=[actuator], environment=environment)
     with nullcontext() if answers else pytest.raises(Unavailable):
         play(script, stage, threading.Event())
-    assert killed == restarted == [Server.ETCD] * answers
+    assert killed == restarted == [KillableServer.ETCD] * answers
     actuator.reconcile(Ctx(), called(), None)
 
 
-def test_a_script_stops_when_it_is_told_to():
+def test_a_script_stops_on_request():
     _, actuator = faulty()
     stop = threading.Event()
     stop.set()
-    play([Step(actuator=fails("*"))], Stage(actuators=[actuator]), stop)
+    play([FaultStep(actuator=fails("*"))], FaultStage(actuators=[actuator]), stop)
     actuator.reconcile(Ctx(), called(), None)

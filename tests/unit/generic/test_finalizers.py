@@ -1,4 +1,4 @@
-"""The pure half of finalizers: what a patch does to a list, whatever the list is."""
+"""The pure half of finalizers: the effect of a patch on any list."""
 
 import copy
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generic.kube import patches
-from generic.kube.finalizers import put_on, take_off
+from generic.kube.finalizers import patch_adding, patch_removing
 
 OURS = "example.org/ours"
 FOREIGN = st.lists(st.sampled_from(["a/a", "b/b", "c/c"]), unique=True, max_size=3)
@@ -14,7 +14,7 @@ UIDS = st.sampled_from(["one", "other"])
 
 
 def applied(patch, obj):
-    """What the API server makes of a patch on finalizers; None where a test fails."""
+    """The object after a patch of finalizers by the API server; None where a test fails."""
     if not patches.tests_hold(patch, obj):
         return None
     after = copy.deepcopy(obj)
@@ -31,8 +31,8 @@ def obj(uid, finalizers):
 
 
 @given(FOREIGN, FOREIGN, UIDS)
-def test_put_on_keeps_everybody_or_does_nothing(read, now, uid):
-    after = applied(put_on(OURS, "one", read), obj(uid, now))
+def test_adding_our_finalizer_keeps_all_others_or_does_nothing(read, now, uid):
+    after = applied(patch_adding(OURS, "one", read), obj(uid, now))
     if after is None:
         assert uid != "one" or read != now
     else:
@@ -41,10 +41,10 @@ def test_put_on_keeps_everybody_or_does_nothing(read, now, uid):
 
 
 @given(FOREIGN, FOREIGN, UIDS, st.integers(0, 3))
-def test_take_off_takes_ours_and_nobody_elses_or_does_nothing(read, now, uid, position):
+def test_the_patch_removes_our_finalizer_alone_or_does_nothing(read, now, uid, position):
     with_ours = [*read[:position], OURS, *read[position:]]
     there = [*now[:position], OURS, *now[position:]]
-    after = applied(take_off([OURS], "one", with_ours), obj(uid, there))
+    after = applied(patch_removing([OURS], "one", with_ours), obj(uid, there))
     if after is None:
         assert uid != "one" or with_ours != there
     else:
@@ -53,7 +53,7 @@ def test_take_off_takes_ours_and_nobody_elses_or_does_nothing(read, now, uid, po
 
 @given(FOREIGN, st.booleans())
 def test_only_the_patch_that_deletes_the_object_clears_its_managed_fields(foreign, deleting):
-    patch = take_off([OURS], "one", [*foreign, OURS], deleting=deleting)
+    patch = patch_removing([OURS], "one", [*foreign, OURS], deleting=deleting)
     cleared = [op for op in patch if op["path"] == "/metadata/managedFields"]
     assert bool(cleared) == (deleting and not foreign)
 
@@ -61,8 +61,8 @@ def test_only_the_patch_that_deletes_the_object_clears_its_managed_fields(foreig
 @given(FOREIGN)
 def test_on_and_off_again_is_where_it_was(foreign):
     before = obj("one", foreign)
-    on = applied(put_on(OURS, "one", foreign), before)
-    assert applied(take_off([OURS], "one", on["metadata"]["finalizers"]), on) == before
+    on = applied(patch_adding(OURS, "one", foreign), before)
+    assert applied(patch_removing([OURS], "one", on["metadata"]["finalizers"]), on) == before
 
 
 @given(st.text())

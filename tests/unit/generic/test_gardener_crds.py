@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
+from actuator.meta import Object
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 
 AGE = ".metadata.creationTimestamp"
-OURS = {one.KIND.name: one for one in (*KINDS, Cluster, ManagedResource, *MACHINE_KINDS)}
+CLASSES: tuple[type[Object], ...] = (*KINDS, Cluster, ManagedResource, *MACHINE_KINDS)
+OURS = {cls.KIND.name: cls for cls in CLASSES}
 HEAD = ("group", "names", "scope", "columns", "subresources", "differs", "unmodelled")
 
 
@@ -34,8 +36,10 @@ def expected(kind: str) -> dict[str, str]:
         "(names)": given["names"],
         "(scope)": given.get("scope", "Namespaced"),
     }
-    found |= {f"(column {one})": "" for one in given["columns"]}
-    found |= {f"(subresource {one})": "" for one in given.get("subresources", ["status"])}
+    found |= {f"(column {column})": "" for column in given["columns"]}
+    found |= {
+        f"(subresource {subresource})": "" for subresource in given.get("subresources", ["status"])
+    }
     add_fields(found, "", {name: type for name, type in given.items() if name not in HEAD})
     return found
 
@@ -75,7 +79,7 @@ def actual(manifest: dict[str, Any]) -> dict[str, str]:
         path = column["jsonPath"]
         is_age = (column["name"], path, column["type"]) == ("Age", AGE, "date")
         found[f"(column {'Age' if is_age else column['name'] + '=' + path})"] = ""
-    found |= {f"(subresource {one})": "" for one in version.get("subresources", {})}
+    found |= {f"(subresource {subresource})": "" for subresource in version.get("subresources", {})}
     root = version["schema"]["openAPIV3Schema"]
     fields = {n: s for n, s in root["properties"].items() if n not in HEAD_OF_OBJECTS}
     flatten_fields(found, "", {**root, "properties": fields})
@@ -98,7 +102,9 @@ def flatten(found: dict[str, str], path: str, schema: dict[str, Any], before: st
     facts = before + {"array": "list"}.get(type, type)
     if "format" in schema:
         facts += f".{schema['format']}"
-    if any(one["rule"] == "self == oldSelf" for one in schema.get("x-kubernetes-validations", ())):
+    if any(
+        item["rule"] == "self == oldSelf" for item in schema.get("x-kubernetes-validations", ())
+    ):
         facts += " immutable"
     if "enum" in schema:
         facts += f" enum={','.join(schema['enum'])}"
@@ -114,7 +120,7 @@ def flatten(found: dict[str, str], path: str, schema: dict[str, Any], before: st
 
 
 def differences(kind: str, manifest: dict[str, Any]) -> list[str]:
-    """What a CRD of ours has otherwise than Gardener's, but for the intended differences."""
+    """Differences between a CRD of ours and Gardener's, except for the intended ones."""
     given = facts()["kinds"][kind]
     wanted = expected(kind)
     missing = set(given.get("unmodelled", ())) - set(wanted)

@@ -6,9 +6,9 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from harness import eventually
 
 from actuator import Resource
+from actuator.errors import Gone
 from hack.gardenlet.comparison import (
     differences,
     of_thresholds,
@@ -19,11 +19,14 @@ from hack.gardenlet.comparison import (
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
 from hack.gardenlet.reduction import flows_of, retried_in
-from hack.gardenlet.watching import Log, Version, watched
+from hack.gardenlet.watching import Version, WatchLog, watched
 from hack.gardenlet.writes import write_between
+from tests.support.cluster.harness import eventually
+from tests.support.objects.stand_ins import StandIn
 
 SHOOT = "shoot--a--b"
-OPERATION, TIMESTAMP = "gardener.cloud/operation", "gardener.cloud/timestamp"
+OPERATION = "gardener.cloud/operation"
+TIMESTAMP = "gardener.cloud/timestamp"
 CONFIRM = "confirmation.gardener.cloud/deletion"
 FORCE = "confirmation.gardener.cloud/force-deletion"
 ASKED = {OPERATION: "reconcile", TIMESTAMP: "2026-11-25T00:00:00Z"}
@@ -50,7 +53,7 @@ def cluster(operation="Create", state="Processing", annotations=None, sleep="", 
     return {"kind": "Cluster", "metadata": {"name": SHOOT}, "spec": {"shoot": shoot}}
 
 
-class OneStream:
+class OneStream(StandIn):
     """Answers each watch with the same lines."""
 
     def __init__(self, *lines):
@@ -68,10 +71,42 @@ def test_an_object_that_cannot_be_decoded_does_not_end_a_watch():
     """Tests share the cluster with attacks."""
     deep = b'{"type": "ADDED", "object": {"spec": %s}}' % (b'{"a":' * 9000 + b"1" + b"}" * 9000)
     seen = json.dumps({"type": "ADDED", "object": obj(resourceVersion="7")}).encode()
-    log = Log()
+    log = WatchLog()
     with watched(OneStream(deep, seen), [Resource("v1", "configmaps")], log):
         eventually(log.versions)
     assert {version.number for version in log.versions()} == {7}
+
+
+class Forgetting(OneStream):
+    """An API server that refuses some streams, because it does not have these versions."""
+
+    def __init__(self, *refused):
+        super().__init__()
+        self.refused = refused
+        self.streams = 0
+
+    @contextmanager
+    def stream(self, _path, _query, *, read_timeout):
+        self.streams += 1
+        if self.streams in self.refused:
+            raise Gone(410, "too old resource version: 29560 (29582)")
+        yield iter(())
+
+
+@pytest.mark.parametrize(
+    ("refused", "failed"),
+    [
+        pytest.param((1, 2), [], id="before anything is recorded"),
+        pytest.param((2,), ["configmaps: too old resource version"], id="versions are missing"),
+    ],
+)
+def test_a_recording_begins_with_a_version_that_the_api_server_has(refused, failed):
+    """One that serves a kind anew does not have the version of its own list."""
+    log = WatchLog()
+    client = Forgetting(*refused)
+    with watched(client, [Resource("v1", "configmaps")], log):
+        eventually(lambda: client.streams > len(refused) + 1 or log.failed)
+    assert [text.partition(": 2")[0] for text in log.failed] == failed
 
 
 @pytest.mark.parametrize(
@@ -97,7 +132,7 @@ def test_an_object_that_cannot_be_decoded_does_not_end_a_watch():
          f"show lastOperation Delete Processing, deletionTimestamp, {FORCE}=true"),
     ],
 )  # fmt: skip
-def test_a_write_is_told_by_what_it_changed(before, after, text):
+def test_a_write_is_described_by_its_changes(before, after, text):
     assert write_between(before, after) == text
 
 
@@ -144,7 +179,7 @@ class History:
         self.write(cluster("Delete", annotations=forced, deletionTimestamp="now"), "DELETED")
 
     def flows(self, *others, shoots=()):
-        return flows_of([self.versions, *(one.versions for one in others)], [SHOOT, *shoots])
+        return flows_of([self.versions, *(other.versions for other in others)], [SHOOT, *shoots])
 
 
 @pytest.fixture
@@ -246,7 +281,7 @@ def test_a_request_that_is_retried_with_a_new_timestamp_is_one_write(history):
     assert steps["Network"] == [[f"create with {OPERATION}=reconcile", f"annotate {TIMESTAMP}"]]
 
 
-def test_hibernation_and_waking_end_with_what_the_cluster_shows_then(history):
+def test_hibernation_and_waking_end_with_their_state_in_the_cluster(history):
     history.create("Worker", "DNSRecord")
     history.succeed()
     history.write(cluster("Create", "Succeeded", sleep="to"))

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from actuator.errors import ConfigurationError
-from generic.controller.health import HealthServer
-from generic.controller.httpserver import Address, parse_address
+from generic.serving.health import HealthServer
+from generic.serving.httpserver import Address, parse_address
 
 FINE = {"workers": lambda: None, "streams": lambda: None}
 BROKEN = {**FINE, "streams": lambda: "nothing heard for 200 s"}
@@ -56,18 +56,18 @@ def test_an_address_is_read_as_in_go(text, address):
 
 
 @pytest.mark.parametrize("text", ["8081", "host", "host:", "host:http", ":70000", "::1:80", "-1"])
-def test_what_is_no_address_is_refused_with_the_ways_to_write_one(text):
+def test_an_invalid_address_is_refused_with_the_valid_form(text):
     with pytest.raises(ConfigurationError, match="HOST:PORT"):
         parse_address(text)
 
 
-def test_it_is_healthy_when_every_check_says_so(serve):
+def test_it_is_healthy_when_every_check_passes(serve):
     server = serve(healthz=FINE, readyz=FINE)
     assert ask(server, "/healthz")[:2] == (200, "ok\n")
     assert ask(server, "/readyz")[:2] == (200, "ok\n")
 
 
-def test_what_is_not_ready_is_named_with_its_reason(serve):
+def test_each_failed_check_is_named_with_its_reason(serve):
     server = serve(healthz=FINE, readyz=BROKEN)
     assert ask(server, "/healthz")[0] == 200
     status, body, _ = ask(server, "/readyz")
@@ -109,7 +109,7 @@ def test_metrics_that_cannot_be_read_are_a_500_and_the_server_goes_on(serve):
     assert ask(server, "/healthz")[0] == 200
 
 
-def test_what_was_not_given_is_not_found(serve):
+def test_a_path_without_handler_is_not_found(serve):
     server = serve(healthz=FINE)
     for path in ("/readyz", "/metrics", "/", "/healthz/../etc/passwd"):
         assert ask(server, path)[0] == 404
@@ -183,7 +183,7 @@ def test_all_addresses_include_ipv4_and_ipv6():
         server.stop()
 
 
-def test_after_stop_nobody_listens(serve):
+def test_no_server_listens_after_stop(serve):
     server = serve(healthz=FINE)
     started = time.monotonic()
     server.stop()

@@ -1,4 +1,4 @@
-"""What results of health checks mean, without a cluster."""
+"""The meaning of results of health checks, without a cluster."""
 
 import threading
 import time
@@ -16,10 +16,11 @@ from generic.library.healthchecks.aggregate import condition
 from generic.library.healthchecks.builtin import (
     _daemon_set_problem,
     _deployment_problem,
-    _machine_problems,
     _stateful_set_problem,
+    machine_problems,
 )
 from generic.library.healthchecks.runs import Runs
+from tests.support.objects.stand_ins import UNUSED
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GOOD = HealthResult.healthy()
@@ -57,7 +58,7 @@ def test_one_bad_is_false_with_its_detail_and_codes_each_once():
     assert found.codes == [CONFIG.value, QUOTA.value]
 
 
-def test_what_cannot_be_checked_is_unknown_whatever_else_there_is():
+def test_an_error_in_a_check_makes_the_condition_unknown_despite_other_results():
     found = made(bad(), slow(), Unavailable(0, "no answer"), GOOD)
     assert (found.status, found.reason) == ("Unknown", "ConditionCheckError")
     assert found.message == (
@@ -112,12 +113,34 @@ def test_progressing_without_a_threshold_is_false():
     assert made(slow(threshold=None), before=was("True")).status == "False"
 
 
+@pytest.mark.parametrize(
+    ("threshold", "before", "status"),
+    [
+        pytest.param(60.0, was("True"), "Progressing", id="begins"),
+        pytest.param(60.0, was("Progressing", 60), "Progressing", id="within"),
+        pytest.param(60.0, was("Progressing", 61), "False", id="longer"),
+        pytest.param(None, was("True"), "False", id="no threshold"),
+    ],
+)
+def test_an_unhealthy_result_is_accepted_for_the_threshold_of_its_check(threshold, before, status):
+    check = Check("ControlPlaneHealthy", lambda _ctx: bad("b", CONFIG), threshold=threshold)
+    found = made(check.run(UNUSED), before=before)
+    assert (found.status, found.message, found.codes) == (status, "b.", [CONFIG.value])
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0])
+def test_a_threshold_without_time_is_refused(threshold):
+    with pytest.raises(ValueError, match="threshold"):
+        Check("X", lambda _ctx: GOOD, threshold=threshold)
+
+
 def test_progressing_beside_something_bad_is_false():
     assert made(slow(), bad(), before=was("True")).status == "False"
 
 
-def test_checks_run_side_by_side_and_one_that_hangs_holds_nobody_up():
-    gate, meet = threading.Event(), threading.Barrier(2, timeout=20)
+def test_checks_run_in_parallel_and_one_that_hangs_delays_no_other():
+    gate = threading.Event()
+    meet = threading.Barrier(2, timeout=20)
     runs = Runs()
 
     def hangs():
@@ -138,7 +161,9 @@ def test_checks_run_side_by_side_and_one_that_hangs_holds_nobody_up():
 
 
 def test_a_check_that_still_hangs_is_not_started_twice():
-    gate, begun, calls = threading.Event(), threading.Event(), []
+    gate = threading.Event()
+    begun = threading.Event()
+    calls = []
     runs = Runs()
 
     def hangs():
@@ -166,19 +191,19 @@ def test_a_check_that_ends_the_process_ends_nothing():
     assert str(found).startswith("SystemExit: 3 (test_healthcheck.py:")
 
 
-def test_a_pre_check_that_says_no_counts_as_good():
+def test_a_pre_check_that_returns_false_counts_as_good():
     check = Check("X", lambda ctx: bad(), lambda ctx: False)
-    assert check.run(None) == GOOD
+    assert check.run(UNUSED) == GOOD
 
 
-def test_what_a_detail_means_is_added_to_its_codes():
+def test_codes_for_a_detail_are_added_to_those_of_the_result():
     check = Check("X", lambda ctx: bad("quota", CONFIG), classify=lambda detail: [QUOTA, CONFIG])
-    assert check.run(None).codes == (CONFIG, QUOTA)
+    assert check.run(UNUSED).codes == (CONFIG, QUOTA)
 
 
-def test_a_check_that_returns_something_else_is_told_so():
+def test_a_check_that_returns_another_type_is_an_error():
     with pytest.raises(TypeError, match="expected a HealthResult"):
-        Check("X", lambda ctx: True).run(None)
+        Check("X", lambda ctx: True).run(UNUSED)  # type: ignore[arg-type, return-value]
 
 
 def test_registrations_that_make_no_sense_are_refused():
@@ -191,7 +216,7 @@ def test_registrations_that_make_no_sense_are_refused():
         HealthChecks(cls=Infrastructure, types=["a"], checks=[check], sync_period=0)
 
 
-def test_what_is_read_in_the_seed_is_in_the_permissions_and_what_is_in_the_shoot_is_not():
+def test_permissions_cover_reads_in_the_seed_and_none_in_the_shoot():
     checks = HealthChecks(
         cls=Infrastructure,
         types=["a"],
@@ -200,8 +225,8 @@ def test_what_is_read_in_the_seed_is_in_the_permissions_and_what_is_in_the_shoot
             Check("X", deployment("dns", shoot_namespace="kube-system")),
         ],
     )
-    read = {(p.api_version, p.resource, tuple(p.verbs)) for p in checks.permissions}
-    assert read == {("apps/v1", "deployments", ("get",)), ("v1", "secrets", ("get",))}
+    read = {(str(p.resource), tuple(p.verbs)) for p in checks.permissions}
+    assert read == {("deployments.apps", ("get",)), ("secrets", ("get",))}
 
 
 def test_only_who_looks_into_the_shoot_may_read_its_kubeconfig():
@@ -247,7 +272,7 @@ AVAILABLE = {"type": "Available", "status": "True"}
 )
 def test_a_deployment_is_available_up_to_date_and_not_stuck(status, problem):
     found = _deployment_problem(obj(status))
-    assert (found is None) if problem is None else (problem in found)
+    assert (found is None) if problem is None else (problem in str(found))
 
 
 @pytest.mark.parametrize(
@@ -256,7 +281,7 @@ def test_a_deployment_is_available_up_to_date_and_not_stuck(status, problem):
 )
 def test_a_stateful_set_has_all_replicas_ready(ready, spec, problem):
     found = _stateful_set_problem(obj({"observedGeneration": 2, "readyReplicas": ready}, spec))
-    assert (found is None) if problem is None else (problem in found)
+    assert (found is None) if problem is None else (problem in str(found))
 
 
 @pytest.mark.parametrize(
@@ -277,6 +302,6 @@ def test_a_daemon_set_has_no_more_unavailable_than_an_update_may_take(unavailabl
 def test_a_failed_machine_or_an_unhealthy_machine_deployment_is_named():
     failed = {"name": "m-1", "lastOperation": {"description": "no quota"}}
     status = {"observedGeneration": 2, "failedMachines": [failed], "conditions": [AVAILABLE]}
-    assert list(_machine_problems(obj(status))) == ['machine "m-1" failed: no quota']
-    (problem,) = _machine_problems(obj({"observedGeneration": 2, "conditions": []}))
+    assert list(machine_problems(obj(status))) == ['machine "m-1" failed: no quota']
+    (problem,) = machine_problems(obj({"observedGeneration": 2, "conditions": []}))
     assert problem.startswith('machine deployment "x" in namespace "ns" is unhealthy')

@@ -1,4 +1,4 @@
-"""The image vector: version ranges, the best entry, the overwrite, and what a wrong file says.
+"""The image vector: version ranges, the best entry, the overwrite, and errors of a wrong file.
 
 The cases follow Gardener's documentation, "Image Vector", and the behaviour of its
 `pkg/utils/imagevector` and of Masterminds/semver.
@@ -7,6 +7,7 @@ The cases follow Gardener's documentation, "Image Vector", and the behaviour of 
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -66,17 +67,18 @@ RANGES = [
 @pytest.mark.parametrize(("constraint", "inside", "outside"), RANGES)
 def test_a_range_has_the_versions_that_masterminds_semver_accepts(constraint, inside, outside):
     for versions, expected in ((inside, True), (outside, False)):
-        for version in versions.split():
-            assert is_in_range(version, constraint) is expected, version
+        found = {version: is_in_range(version, constraint) for version in versions.split()}
+        assert found == dict.fromkeys(versions.split(), expected)
+    assert inside + outside
 
 
 @pytest.mark.parametrize("wrong", ["", ">> 1.30", "1.2.3.4", "latest", ">= 1.30 &&", "1.2y", "||"])
-def test_what_is_no_range_is_named_with_an_example(wrong):
+def test_an_invalid_range_is_named_with_an_example(wrong):
     with pytest.raises(ValueError, match=re.escape(repr(wrong)) + ".* write '>= 1.30, < 1.32'"):
         is_in_range("1.30.0", wrong)
 
 
-def test_what_is_no_version_is_named():
+def test_an_invalid_version_is_named():
     with pytest.raises(ValueError, match="'newest'"):
         is_in_range("newest", ">= 1.30")
 
@@ -187,7 +189,7 @@ DIGEST = "sha256:0123"
         ({"ref": "r:7"}, "1.31.0", "r:7", None),
     ],
 )
-def test_a_reference_is_made_of_what_the_entry_has(fields, target, reference, version):
+def test_a_reference_consists_of_the_fields_of_the_entry(fields, target, reference, version):
     found = ImageVector([ImageSource(name="a", **fields)]).find("a", target)
     assert (found.reference, found.version) == (reference, version)
 
@@ -258,7 +260,7 @@ def test_an_overwrite_replaces_the_entry_with_the_same_name_versions_and_archite
 ):
     own, new, expected = OVERWRITES[case]
     merged = vector({"images": [own]}, {"images": [new]})
-    assert [one.reference for one in merged.images] == expected
+    assert [item.reference for item in merged.images] == expected
 
 
 def test_an_overwrite_that_replaces_no_entry_is_logged(vector, caplog, tmp_path):
@@ -347,7 +349,8 @@ def test_a_chart_sees_the_references_as_gardeners_charts_do(tmp_path, monkeypatc
 
     assert values() == {"images": {"a": "r:1", "b-c": "r:2", "default": "kept"}}
     assert values(values={"x": 1})["x"] == 1
-    assert values(values={"images": {"a": "mine"}})["images"] == {"a": "mine", "default": "kept"}
+    given = {"images": {"a": "mine"}}
+    assert values(values=given)["images"] == {"a": "mine", "b-c": "r:2", "default": "kept"}
 
 
 SHOOT_32 = {"targetVersion": "1.32.x"}
@@ -388,7 +391,7 @@ def test_the_example_in_the_documentation_runs(tmp_path):
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
     blocks = text.partition("## Container images that you deploy")[2].split("```")
     (tmp_path / "images.yaml").write_text(blocks[1].removeprefix("yaml"))
-    names = {"__file__": str(tmp_path / "mine.py")}
+    names: dict[str, Any] = {"__file__": str(tmp_path / "mine.py")}
     exec(blocks[3].removeprefix("python"), names)
     cluster = versions_of("1.31.4", "1.30.0")
     at = SimpleNamespace(cluster=cluster, namespace="shoot--a--b")
@@ -415,4 +418,5 @@ def test_no_sample_names_a_container_image_in_its_code():
 def test_the_image_vector_of_each_sample_is_valid_and_used(path):
     vector = load_images(str(path.with_name("__init__.py")))
     code = "".join(module.read_text() for module in path.parent.glob("*.py"))
-    assert [one.name for one in vector.images if f'"{one.name}"' not in code] == []
+    assert vector.images
+    assert [item.name for item in vector.images if f'"{item.name}"' not in code] == []

@@ -6,11 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-from harness import Script
 
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Infrastructure
-from generic.controller.metrics import Metrics
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Request, cluster_header
@@ -19,7 +17,9 @@ from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.wiring import Shared, Wiring
+from generic.serving.metrics import Metrics
 from generic.testing.recording import RecordingClient
+from tests.support.cluster.harness import Script
 
 NAMES = ("ours", "checked", "other", "other-class")
 
@@ -41,14 +41,14 @@ def store():
     client: Any = RecordingClient()
     shared = Shared(
         connection=client,
-        intercept=lambda one: one,
+        intercept=lambda item: item,
         cluster_store=Store(CLUSTERS, cluster_header),
         metrics=Metrics(),
         clock=SystemClock(),
         stop=threading.Event(),
     )
     wiring = Wiring(shared, manager, client, lambda: None)
-    return wiring.ours[str(resource_of(Infrastructure.KIND))].store
+    return wiring.routes.ours[str(resource_of(Infrastructure.KIND))].store
 
 
 def test_bytes_are_kept_of_the_objects_that_are_served_or_checked(store):

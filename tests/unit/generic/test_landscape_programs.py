@@ -1,4 +1,4 @@
-"""The program of Gardener: where it comes from, and what is said before a build that cannot end."""
+"""The program of Gardener: its source, and the error before a build that cannot end."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ from pathlib import Path
 import pytest
 
 from generic.library.programs.errors import EnvtestError
+from generic.library.programs.golang import required_version
 from generic.testing.landscape import programs
 
+COMPONENTS = (
+    "gardener-admission-controller",
+    "gardener-apiserver",
+    "gardener-controller-manager",
+    "gardener-resource-manager",
+    "gardener-scheduler",
+    "gardenlet",
+)
 APIS = "github.com/gardener/gardener/pkg/apis"
 
 
 def test_the_version_of_gardener_stands_in_go_mod_alone():
     folder = Path(programs.__file__).parent
     version = programs.gardener_version()
-    assert programs.required_version(programs.gardener_module().folder, APIS) == version
+    assert required_version(programs.gardener_module().folder, APIS) == version
     assert not [path for path in folder.rglob("*.py") if version[1:] in path.read_text()]
 
 
 def test_the_program_knows_each_component_by_its_name():
     source = (programs.gardener_module().folder / "main.go").read_text()
-    assert tuple(re.findall(r'^\t"([a-z-]+)":', source, re.MULTILINE)) == programs.COMPONENTS
+    assert tuple(re.findall(r'^\t"([a-z-]+)":', source, re.MULTILINE)) == COMPONENTS
 
 
 def test_the_program_reports_its_version_as_gardener_does():

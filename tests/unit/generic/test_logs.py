@@ -3,11 +3,12 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from actuator.errors import ActuatorError, ApiError, LeaseLost, RequeueAfter
-from generic.controller import logs
+from generic.serving import logs
 
 logger = logging.getLogger("test.logs")
 
@@ -26,7 +27,8 @@ class Secret:
 def written(monkeypatch):
     """Configures logging for this test and returns where the lines go."""
     root = logging.getLogger()
-    before, level = list(root.handlers), root.level
+    before = list(root.handlers)
+    level = root.level
 
     def configure(level="info", format="json", stream=None, **more):
         stream = stream or io.StringIO()
@@ -69,7 +71,8 @@ def test_a_text_line_reads_time_level_message_and_fields(written):
 def test_colour_is_for_terminals_only(written, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    terminal, file = written(format="text", stream=Terminal()), None
+    terminal = written(format="text", stream=Terminal())
+    file = None
     logger.info("done")
     assert "\x1b[" in terminal.getvalue()
     file = written(format="text")
@@ -149,8 +152,10 @@ def test_a_traceback_is_bounded(written):
     def ping(level):
         return pong(level + 1)
 
+    nothing: dict[str, str] = {}
+
     def pong(level):
-        return ping(level + 1) if level < 400 else {}["x" * 100_000]
+        return ping(level + 1) if level < 400 else nothing["x" * 100_000]
 
     out = written()
     try:
@@ -180,7 +185,7 @@ def test_an_error_given_as_a_field_is_printed_the_same_way(written):
     ]
 
 
-def test_an_errors_type_is_said_once_where_the_field_names_it_too(written):
+def test_an_errors_type_is_logged_once_where_the_field_names_it_too(written):
     out = written()
     fail(ValueError("no"), extra={"fields": {"error": "ValueError: no"}})
     assert lines(out)[0]["error"] == {"type": "ValueError", "message": "no"}
@@ -210,7 +215,8 @@ def test_libraries_that_print_requests_are_heard_from_warning_on(written):
 
 
 def test_configuring_again_replaces_the_configuration_before(written):
-    first, second = written(), written(level="error")
+    first = written()
+    second = written(level="error")
     logger.info("not heard")
     logger.error("heard once")
     assert first.getvalue() == ""
@@ -295,7 +301,8 @@ def test_a_value_without_text_is_shown_as_its_type(written, format):
 
 @pytest.mark.parametrize("format", ["text", "json"])
 def test_no_value_breaks_a_line(written, format):
-    out, looped = written(format=format), [1]
+    out = written(format=format)
+    looped: list[Any] = [1]
     looped.append(looped)
     values = {"huge": 10**5000, "nan": float("nan"), "infinite": float("inf"), "looped": looped}
     logger.info("made", extra={"fields": values | {"small": -3, "half": 0.5, "flag": True}})
@@ -327,6 +334,31 @@ def test_an_error_that_repeats_is_written_once_a_minute_with_their_number(writte
     assert found == [("a", None), ("b", None), (None, None), (None, None), ("a", 16), ("b", None)]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "written_", "repeated"),
+    [
+        pytest.param([0, 60, 120], [True] * 3, [None] * 3, id="once a minute"),
+        pytest.param([0, 59, 60], [True, False, True], [None, None, 1], id="its end"),
+        pytest.param(
+            [0, 1, 60, 61, 120, 180],
+            [True, False, True, False, True, True],
+            [None, None, 1, None, 1, None],
+            id="each number is in one line",
+        ),
+        pytest.param([0, 1, 60, 120], [True, False, True, True], [None, None, 1, None], id="once"),
+    ],
+)
+def test_the_lines_dropped_in_a_minute_are_counted_in_the_next_line(seconds, written_, repeated):
+    repetitions = logs.Repetitions()
+    found = []
+    for number in seconds:
+        record = logging.makeLogRecord({"msg": "failed", "levelno": logging.ERROR})
+        record.created = 1000.0 + number
+        record.fields = {"error": "denied"}
+        found.append((repetitions.filter(record), vars(record)["fields"].get("repeated")))
+    assert found == list(zip(written_, repeated, strict=True))
+
+
 def test_every_error_is_written_where_lines_are_not_collapsed(written):
     out = written()
     for _ in range(3):
@@ -334,10 +366,11 @@ def test_every_error_is_written_where_lines_are_not_collapsed(written):
     assert len(lines(out)) == 3
 
 
-def test_a_drill_shows_only_what_authors_log(written):
+def test_a_drill_shows_log_lines_of_authors_only(written):
     """Progress and tables replace the lines of the framework, its samples, and libraries."""
     out = written(only_authors=True)
-    home, library = Path(logs.__file__).parents[2], Path(pytest.__file__).parent
+    home = Path(logs.__file__).parents[2]
+    library = Path(pytest.__file__).parent
     files = {
         "author": Path("/home/author/acme.py"),
         "framework": home / "generic" / "manager" / "manager.py",

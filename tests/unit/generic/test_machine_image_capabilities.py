@@ -5,6 +5,7 @@ extensions for AWS and OpenStack (shapes of CloudProfileConfig and WorkerStatus,
 """
 
 import copy
+from typing import Any
 
 import attrs
 import pytest
@@ -18,7 +19,8 @@ from generic.library.worker import ProviderImage, machine_images, use_images
 
 API_VERSION = "mine.provider.extensions.gardener.cloud/v1alpha1"
 ARCHITECTURES = {"architecture": ["amd64", "arm64"]}
-AMD, ARM = {"architecture": ["amd64"]}, {"architecture": ["arm64"]}
+AMD = {"architecture": ["amd64"]}
+ARM = {"architecture": ["arm64"]}
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +62,7 @@ def worker(*pools, kept=None):
 def chosen(obj, at):
     """The id, or the image for all regions, of each pool."""
     found = use_images(Image, obj, obj.spec.pools, at, API_VERSION)
-    return [one.id or one.image for one in found]
+    return [item.id or item.image for item in found]
 
 
 def entries(obj):
@@ -96,10 +98,10 @@ def test_the_complete_example_of_the_documentation():
     obj = worker(*((None, kind) for kind in TYPES))
     at = cluster(EXAMPLE, registered=DOCUMENTED, types=TYPES)
     assert chosen(obj, at) == ["amd64-virtual", "amd64-metal", "arm64"]
-    assert [one["capabilities"] for one in entries(obj)] == [
-        one["capabilities"] for one in EXAMPLE["capabilityFlavors"]
+    assert [entry["capabilities"] for entry in entries(obj)] == [
+        capability_flavor["capabilities"] for capability_flavor in EXAMPLE["capabilityFlavors"]
     ], "as Go writes them"
-    assert not any("architecture" in one for one in entries(obj))
+    assert not any("architecture" in entry for entry in entries(obj))
 
 
 @pytest.mark.parametrize("order", [["NVMe", "SCSI"], ["SCSI", "NVMe"]])
@@ -197,7 +199,7 @@ GO = [
     {"name": "os", "version": "1", "id": "ARM", "capabilities": ARM, "later": {"x": [1]}},
     {"name": "os", "version": "1", "id": "AMD", "capabilities": AMD},
 ]
-KEPT = {
+KEPT: dict[str, Any] = {
     "capabilities, and a CloudProfile that has the image no more": (GO, None, ["AMD", "ARM"]),
     "the same with registered capabilities": (GO, ARCHITECTURES, ["AMD", "ARM"]),
     "an older status, and a CloudProfile with capabilities": (
@@ -222,7 +224,7 @@ def test_an_image_of_a_go_extensions_status_is_used_and_kept_whole(case):
     obj = worker(("amd64", "m"), ("arm64", "n"), kept=kept)
     at = cluster(registered=registered, types={"m": AMD, "n": ARM})
     assert chosen(obj, at) == expected
-    assert entries(obj) == [one for id in expected for one in kept if one["id"] == id]
+    assert entries(obj) == [item for id in expected for item in kept if item["id"] == id]
 
 
 @pytest.mark.parametrize("registered", [None, ARCHITECTURES])
@@ -304,9 +306,12 @@ def test_a_problem_with_capabilities_is_named(problem):
 
 def test_the_images_of_a_region_have_their_architecture_and_capabilities():
     at = cluster(EXAMPLE, registered=DOCUMENTED)
-    assert [(one.architecture, one.capabilities) for one in machine_images(Image, at, "r")] == [
-        (one["capabilities"]["architecture"][0], one["capabilities"])
-        for one in EXAMPLE["capabilityFlavors"]
+    assert [
+        (machine_image.architecture, machine_image.capabilities)
+        for machine_image in machine_images(Image, at, "r")
+    ] == [
+        (capability_flavor["capabilities"]["architecture"][0], capability_flavor["capabilities"])
+        for capability_flavor in EXAMPLE["capabilityFlavors"]
     ]
 
 
@@ -338,12 +343,12 @@ def documented_choice(registered, images, machine):
     1. "compatible if every capability has a non-empty intersection"; an omitted one has all values.
     2. "Compare [...] capability by capability"; the image with the preferred value wins.
     """
-    whole = [{**registered, **one} for one in images]
+    whole = [{**registered, **image} for image in images]
     needed = {**registered, **machine}
     fits = [
         index
-        for index, one in enumerate(whole)
-        if all(any(value in needed[name] for value in one[name]) for name in registered)
+        for index, item in enumerate(whole)
+        if all(any(value in needed[name] for value in item[name]) for name in registered)
     ]
     ranks = {
         index: [
@@ -361,11 +366,12 @@ def documented_choice(registered, images, machine):
 def test_law_the_choice_is_the_documented_one(world):
     registered, images, machine = world
     at = cluster(
-        flavors(*(flavor(f"i{index}", **one) for index, one in enumerate(images))),
+        flavors(*(flavor(f"i{index}", **image) for index, image in enumerate(images))),
         registered=registered,
         types={"m": machine},
     )
-    obj, best = worker((None, "m")), documented_choice(registered, images, machine)
+    obj = worker((None, "m"))
+    best = documented_choice(registered, images, machine)
     if len(best) == 1:
         assert chosen(obj, at) == [f"i{best[0]}"]
         gone = cluster(registered=registered, types={"m": machine})
@@ -419,9 +425,9 @@ def test_law_no_image_without_identity_or_of_another_architecture(found, kept, r
         again = worker((arch, kind), kept=[entry])
         assert chosen(again, at) == [image.id or image.image], "it stays"
         assert entries(again) == [entry]
-        former = [one for one in kept if one.get("id") or one.get("image")]
-        former = [one for one in former if _architecture(one) == arch]
-        if former and all("unknown" in one for one in former):
+        former = [item for item in kept if item.get("id") or item.get("image")]
+        former = [item for item in former if _architecture(item) == arch]
+        if former and all("unknown" in item for item in former):
             assert entry["unknown"] == {"later": 1}, "a field of the status is lost"
 
 

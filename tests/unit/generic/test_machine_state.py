@@ -54,7 +54,7 @@ def without_state(pools, status):
     return decode(Worker, {"metadata": meta, "spec": {"pools": pools}, "status": status})
 
 
-def test_a_restoration_without_state_is_an_error_that_says_what_to_do():
+def test_a_restoration_without_state_is_an_error_with_its_remedies():
     with pytest.raises(ConfigurationError) as caught:
         machine_state(without_state([{"name": "pool"}], {}), AWAKE)
     assert caught.value.message == (
@@ -102,7 +102,7 @@ def test_a_state_without_machines_is_read_and_never_replaces_those_of_a_running_
         machine_state(without_state([POOL], status), AWAKE)
     for pools, cluster in (([POOL], hibernated()), ([], AWAKE)):
         found = machine_state(without_state(pools, status), cluster)
-        assert all(not one.machine_sets for one in found.values())
+        assert all(not item.machine_sets for item in found.values())
 
 
 def test_null_fields_of_a_state_with_machines_are_absent_as_in_go():

@@ -2,22 +2,23 @@
 
 import pytest
 
-from actuator import Resource
+from actuator import Resource, v1alpha1
 from actuator.interface import resource_of
-from actuator.meta import Kind
+from actuator.meta import Kind, own_kind
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.mappers import (
-    Target,
+    KnownObjects,
     by_controller_owner,
     by_label,
     by_secret_reference,
     in_clusters_namespace,
     of_shoot_namespace,
 )
-from generic.controller.predicates import for_event_types, has_name
+from generic.controller.predicates import for_event_types
 from generic.controller.watch import MACHINES, owns, watches, watches_for
 from generic.kube.headers import Event, EventType, Request, header
 from generic.kube.store import Store
+from tests.support.objects.predicates import has_name
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 SECRETS = Resource("v1", "secrets")
@@ -31,9 +32,9 @@ def manifest(name="o", namespace="n", **more):
 
 def target(*manifests, kind=Infrastructure.KIND):
     store = Store(resource_of(kind), header)
-    for one in manifests:
-        store.observe(one)
-    return Target(kind, store)
+    for item in manifests:
+        store.observe(item)
+    return KnownObjects(kind, store)
 
 
 def event(old=None, new=None):
@@ -41,7 +42,8 @@ def event(old=None, new=None):
     kind = EventType.MODIFIED if old and new else EventType.ADDED if new else EventType.DELETED
     meta = known["metadata"]
     request = Request(meta["namespace"], meta["name"])
-    return Event(kind, request, *(header(state) if state else None for state in (old, new)))
+    before, after = (header(state) if state else None for state in (old, new))
+    return Event(kind, request, before, after)
 
 
 def names(requests):
@@ -100,7 +102,8 @@ def test_a_namespace_is_about_the_backup_entries_of_its_technical_id_and_uid(
 
 def test_a_machine_is_about_the_worker_that_its_label_names():
     label = {"labels": {"worker.gardener.cloud/name": "w"}}
-    named, unnamed = manifest("m", metadata=label), manifest("m")
+    named = manifest("m", metadata=label)
+    unnamed = manifest("m")
     workers = target()
     assert names(MACHINES.mapper(event(new=named), workers)) == ["n/w"]
     assert names(MACHINES.mapper(event(new=unnamed), workers)) == []
@@ -125,12 +128,13 @@ def test_a_child_is_about_the_object_of_our_kind_that_controls_it(child, is_abou
 
 
 def test_a_child_that_goes_or_leaves_its_owner_is_still_news_for_it():
-    mine, nobodys = manifest("child", metadata=owned()), manifest("child")
+    mine = manifest("child", metadata=owned())
+    nobodys = manifest("child")
     for seen in (event(old=mine), event(old=mine, new=nobodys)):
         assert names(by_controller_owner(seen, target(manifest()))) == ["n/o"]
 
 
-def test_a_child_is_about_all_owners_of_our_kind_where_the_watch_says_so():
+def test_a_child_enqueues_all_owners_of_our_kind_or_its_controller_only():
     references = [
         owned(controller=controller, uid=f"uid-{name}")["ownerReferences"][0] | {"name": name}
         for name, controller in (("a", True), ("b", False), ("gone", False))
@@ -156,30 +160,30 @@ def test_a_watch_names_each_object_once_and_only_for_events_that_its_predicates_
     assert names(watch.requests(event(new=twice), objects)) == []
 
 
-def test_what_gardeners_kinds_watch_depends_on_the_mode():
-    def watched(name, *own, ignore):
-        kind = Kind(name=name, plural="x", finalizer="f")
-        found = watches_for(kind, own, ignore_operation_annotation=ignore)
+def test_the_watches_of_gardeners_kinds_depend_on_the_mode():
+    def watched(cls, *own, ignore):
+        found = watches_for(cls.KIND, own, ignore_operation_annotation=ignore)
         return [watch.resource.plural for watch in found]
 
     own = watches(SECRETS, by_label("l"))
-    assert watched("Worker", own, ignore=False) == ["secrets"]
-    assert watched("Worker", own, ignore=True) == ["secrets", "clusters"]
-    assert watched("BackupEntry", ignore=True) == ["secrets", "namespaces"]
-    assert watched("BackupBucket", ignore=True) == ["secrets"]
-    for quiet in ("Bastion", "OperatingSystemConfig", "SelfHostedShootExposure"):
-        assert watched(quiet, ignore=True) == []
+    assert watched(v1alpha1.Worker, own, ignore=False) == ["secrets"]
+    assert watched(v1alpha1.Worker, own, ignore=True) == ["secrets", "clusters"]
+    assert watched(v1alpha1.BackupEntry, ignore=True) == ["secrets", "namespaces"]
+    assert watched(v1alpha1.BackupBucket, ignore=True) == ["secrets"]
+    quiet = v1alpha1.Bastion, v1alpha1.OperatingSystemConfig, v1alpha1.SelfHostedShootExposure
+    assert [watched(cls, ignore=True) for cls in quiet] == [[], [], []]
 
 
-def test_a_kind_of_another_group_watches_nothing_by_its_name():
-    kind = Kind(name="Worker", plural="workers", finalizer="f", group="example.org")
+def test_an_own_kind_watches_nothing_by_its_name():
+    kind = own_kind("Worker", "example.org")
     assert watches_for(kind, (), ignore_operation_annotation=True) == ()
 
 
-def test_what_kubectl_notes_of_a_secret_is_not_kept():
+def test_the_annotation_of_kubectl_on_a_secret_is_not_kept():
     noted = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"data":"x"}'}}
     store = Store(SECRETS, header, keeps=lambda _request, _header: False)
     store.observe(manifest("s", metadata=noted))
     entry = store.get(Request("n", "s"))
+    assert entry is not None
     assert not entry.header.annotations
     assert entry.raw == b""

@@ -1,4 +1,4 @@
-"""Rules and dashboards: what they read is exposed, each alert has its page, nothing is stale."""
+"""Rules and dashboards: they read exposed metrics, each alert has its page, nothing is stale."""
 
 import json
 import re
@@ -9,11 +9,11 @@ import promql_parser as promql
 import pytest
 import yaml
 from cattrs.errors import BaseValidationError
-from promised import PROMISED
 
 from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
 from hack.dashboards.__main__ import HERE, read, written
 from tests.rules.promtool import name_of
+from tests.support.pages.promised_metrics import PROMISED
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 TARGET = {"job", "instance"}
@@ -37,8 +37,10 @@ GRAFANA = {"$__rate_interval": "5m", "$__interval": "5m", "$__range": "24h"}
 
 
 def recorded():
-    """What each recorded series keeps: its name says it, labels first."""
-    levels = {one["record"]: one["record"].partition(":")[0] for one in RECORDINGS}
+    """The labels that each recorded series keeps, which are first in its name."""
+    levels = {
+        recording["record"]: recording["record"].partition(":")[0] for recording in RECORDINGS
+    }
     words = ("job", "controller", "kind", "outcome", "state", "code", "le")
     return {name: {w for w in words if w in level.split("_")} for name, level in levels.items()}
 
@@ -51,13 +53,13 @@ def selectors(node, ranged=False):
     ranged = presence or isinstance(node, promql.MatrixSelector)
     for field in ("expr", "lhs", "rhs", "args", "vector_selector", "param"):
         below = getattr(node, field, None)
-        for one in below if isinstance(below, list) else [below]:
-            if one is not None:
-                yield from selectors(one, ranged)
+        for item in below if isinstance(below, list) else [below]:
+            if item is not None:
+                yield from selectors(item, ranged)
 
 
 def problems(expr):
-    """What the expression reads that nobody exposes, and counters that it reads as they are."""
+    """Series of the expression that no metric exposes, and counters read without a rate."""
     for variable, value in GRAFANA.items():
         expr = expr.replace(variable, value)
     known = EXPOSED | recorded()
@@ -78,12 +80,12 @@ def problems(expr):
 
 
 @pytest.mark.parametrize("rule", [*RECORDINGS, *ALERTS], ids=name_of)
-def test_a_rule_reads_only_what_is_exposed_or_recorded(rule):
+def test_a_rule_reads_only_exposed_or_recorded_series(rule):
     assert list(problems(rule["expr"])) == []
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
-def test_a_panel_reads_only_what_is_exposed_or_recorded(panel):
+def test_a_panel_reads_only_exposed_or_recorded_series(panel):
     assert panel["targets"]
     for target in panel["targets"]:
         assert list(problems(target["expr"])) == []
@@ -114,7 +116,7 @@ def test_a_query_that_is_no_promql_is_found():
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=name_of)
-def test_an_alert_says_what_it_means_and_has_a_runbook(alert):
+def test_an_alert_has_a_summary_a_description_and_a_runbook(alert):
     page = (RUNBOOKS / f"{name_of(alert).lower()}.md").read_text()
     assert page.startswith(f"# {name_of(alert)}\n")
     assert "## Diagnosis" in page
@@ -143,7 +145,7 @@ def test_the_rules_are_a_rule_file_whose_alerts_lead_to_their_runbooks():
         assert rule["labels"]["severity"] in ("info", "warning", "critical")
 
 
-def test_the_dashboards_in_the_package_are_what_the_generator_makes():
+def test_the_dashboards_in_the_package_equal_the_generated_ones():
     made = {name.removesuffix(".json"): text for name, text in written().items()}
     assert dashboard_files() == made, "stale; run `make dashboards`"
 
@@ -179,10 +181,10 @@ def test_a_dashboard_is_whole_json_with_a_description_and_a_unit_on_every_panel(
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
     places = [tuple(panel["gridPos"][key] for key in "xywh") for panel in panels]
     assert not [
-        (one, other)
-        for number, one in enumerate(places)
+        (place, other)
+        for number, place in enumerate(places)
         for other in places[number + 1 :]
-        if overlap(one, other)
+        if overlap(place, other)
     ]
 
 

@@ -3,22 +3,25 @@
 `tests/e2e/generic/test_new_projects.py` runs the tests of a project."""
 
 import ast
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import yaml
-from commanding import run_command
-from isolation import isolated
 
 from actuator.v1alpha1 import KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.tools.packaging import projects
+from tests.support.pages.commands import run_command
+from tests.support.suite.isolation import isolated
 
 KINDS_OF_PROJECT = ("--kind", "Infrastructure", "--kind", "Worker", "--own-kind", "Peering")
 WITH_WEBHOOKS = (*KINDS_OF_PROJECT, "--webhooks")
@@ -27,7 +30,7 @@ EVERYTHING = [kind.KIND.name for kind in KINDS]
 
 
 def new(*arguments):
-    """Run the command; return what it printed."""
+    """Run the command; return its output."""
     done = run_command("new", *arguments)
     return done.stdout + done.stderr
 
@@ -47,9 +50,10 @@ def written(tmp_path_factory):
 
 # Each mistake in the actuator of a project: a text, its replacement, and the tools that find it.
 SIGNATURE = "def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:"
+MISSPELT = f"    {SIGNATURE.replace('delete', 'migrat')} ...\n\n    {SIGNATURE}"
 REQUEST = "        ctx.check()\n        self.cloud.put"
 MISTAKES = {
-    "misspelt_override": ("def external_resources", "def extrnal_resources", {"add"}),
+    "misspelt_override": (f"    {SIGNATURE}", MISSPELT, {"add"}),
     "missing_delete": ("def delete", "def remove", {"mypy", "pyright", "add"}),
     "wrong_parameter": (
         SIGNATURE,
@@ -129,7 +133,7 @@ def test_projects_are_clean_and_mypy_finds_mistakes(planted):
 def test_projects_are_clean_and_pyright_finds_mistakes(planted):
     done = run(planted, "pyright", "--pythonpath", sys.executable, "--outputjson")
     found = json.loads(done.stdout)["generalDiagnostics"]
-    files = [one["file"] for one in found if one["rule"] != "reportUnusedImport"]
+    files = [item["file"] for item in found if item["rule"] != "reportUnusedImport"]
     assert mistaken(planted, files) == found_by("pyright")
 
 
@@ -160,11 +164,11 @@ def test_each_mistake_is_found():
 
 def test_projects_have_image_and_chart_with_permissions_and_own_kinds(written):
     chart = written / "chart/multi-cloud"
-    assert "peerings.multi-cloud.example.org" in "".join(one.name for one in chart.rglob("crd-*"))
+    assert "peerings.multi-cloud.example.org" in "".join(path.name for path in chart.rglob("crd-*"))
     assert (written / "Dockerfile").read_text().count("multi_cloud:extension") == 2
     registered = (written / "chart/controllerregistration.yaml").read_text()
     _, registration = yaml.safe_load_all(registered)
-    kinds = [one["kind"] for one in registration["spec"]["resources"]]
+    kinds = [resource["kind"] for resource in registration["spec"]["resources"]]
     assert kinds == ["Infrastructure", "Worker"]
     assert "gardener-extension-multi-cloud" in (chart / "templates/service.yaml").read_text()
 
@@ -186,15 +190,118 @@ def test_no_file_names_the_machine(written):
 def test_actions_have_the_digests_of_our_own_workflow(written):
     ours = "".join(path.read_text() for path in (CACHE.parents[1] / ".github/workflows").iterdir())
     lines = (written / ".github/workflows/ci.yml").read_text().splitlines()
-    assert [line for line in lines if "uses:" in line and line.strip() not in ours] == []
+    used = [line.strip() for line in lines if "uses:" in line]
+    assert len(used) > 2
+    assert [line for line in used if line not in ours] == []
 
 
 def test_the_workflow_keeps_no_token_and_renews_its_cache_with_the_dependencies(written):
     workflow = yaml.safe_load((written / ".github/workflows/ci.yml").read_text())
     checkout, _, cache, *_ = workflow["jobs"]["check"]["steps"]
     assert checkout["with"] == {"persist-credentials": False}
-    assert cache["with"]["key"] == "embedded-cluster-${{ hashFiles('pyproject.toml') }}"
+    assert cache["with"]["key"] == "embedded-cluster-${{ hashFiles('requirements-dev.txt') }}"
     assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
+
+
+def step(project, part, **env):
+    """Run the one command of the project's workflow with this part, with this Python's programs."""
+    steps = yaml.safe_load((project / ".github/workflows/ci.yml").read_text())["jobs"]["check"]
+    [command] = [item["run"] for item in steps["steps"] if part in item.get("run", "")]
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = {**os.environ, **env, "PATH": programs}
+    shell = ["/bin/sh", "-c", command]
+    done = subprocess.run(shell, cwd=project, env=settings, capture_output=True, check=False)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.fixture
+def copied(written, tmp_path):
+    return Path(shutil.copytree(written, tmp_path / "copy"))
+
+
+def test_the_workflow_fails_until_the_base_image_has_a_digest(copied):
+    status, error = step(copied, "actuator image")
+    assert status == 1
+    assert "Dockerfile: FROM python:3.13-slim AS base: no digest; append @sha256:DIGEST" in error
+    assert "`docker buildx imagetools inspect python:3.13-slim` prints" in error
+    edit(copied / "Dockerfile", (":3.13-slim AS", f":3.14-slim@sha256:{'0a' * 32} AS"))
+    pinned = (copied / "Dockerfile").read_text()
+    assert step(copied, "actuator image")[0] == 0
+    assert (copied / "Dockerfile").read_text() == pinned
+
+
+def write_wheel(path, name, version):
+    """Write a wheel with nothing but its metadata."""
+    folder = f"{name.replace('-', '_')}-{version}.dist-info"
+    meta = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{folder}/METADATA", meta)
+        archive.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{folder}/RECORD", "")
+
+
+def test_the_workflow_installs_only_packages_with_the_hash_of_the_lock(copied, tmp_path):
+    wheel = tmp_path / "pinned-1.0-py3-none-any.whl"
+    write_wheel(wheel, "pinned", "1.0")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    env = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_TARGET": str(tmp_path / "t")}
+    assert (
+        "No such file or directory: 'requirements-dev.txt'"
+        in step(copied, "pip install --require", **env)[1]
+    )
+    for lock, problem in (
+        (f"pinned==1.0 --hash=sha256:{right}", ""),
+        (f"pinned==1.0 --hash=sha256:{'0' * 64}", "DO NOT MATCH THE HASHES"),
+        ("pinned==1.0", "Hashes are required in --require-hashes mode"),
+    ):
+        (copied / "requirements-dev.txt").write_text(lock)
+        status, error = step(copied, "require-hashes", **env)
+        assert (status != 0, problem in error) == (bool(problem), True), error
+    assert step(copied, "no-build-isolation", **env)[0] == 0, "without an index"
+
+
+def test_the_workflow_uses_a_wheel_of_the_framework_that_is_not_on_an_index(copied, tmp_path):
+    """`dist/` is in a clone of the project, but the wheels of the project are not."""
+    (copied / "dist").mkdir()
+    name = "gardener_actuator-9.0-py3-none-any.whl"
+    write_wheel(copied / "dist" / name, "gardener-actuator", "9.0")
+    digest = hashlib.sha256((copied / "dist" / name).read_bytes()).hexdigest()
+    (copied / "requirements-dev.txt").write_text(f"gardener-actuator==9.0 --hash=sha256:{digest}")
+    (copied / "dist" / "multi_cloud-1.0-py3-none-any.whl").touch()
+    git(copied, "init", "--quiet")
+    commit(copied)
+    git(tmp_path, "clone", "--quiet", copied, tmp_path / "clone")
+    assert [path.name for path in (tmp_path / "clone/dist").iterdir()] == [name]
+    env = {"PIP_NO_INDEX": "1", "PIP_TARGET": str(tmp_path / "t")}
+    assert step(tmp_path / "clone", "require-hashes", **env) == (0, "")
+
+
+def test_one_command_locks_image_and_workflow_and_names_no_index(written):
+    done = subprocess.run(
+        ["make", "--dry-run", "lock"], cwd=written, capture_output=True, text=True, check=True
+    )
+    assert "://" not in done.stdout
+    commands = [line.split() for line in done.stdout.splitlines() if line.startswith("uv ")]
+    assert all({"--generate-hashes", "--no-emit-index-url"} <= {*command} for command in commands)
+    written_to = [command[command.index("--output-file") + 1] for command in commands]
+    assert written_to == ["requirements.txt", "requirements-dev.txt"]
+    assert "--requirement=requirements.txt\n" in (written / "Dockerfile").read_text()
+
+
+def test_dependabot_updates_digests_and_dependencies(written):
+    updates = yaml.safe_load((written / ".github/dependabot.yml").read_text())["updates"]
+    assert [update["package-ecosystem"] for update in updates] == [
+        "docker",
+        "github-actions",
+        "pip",
+    ]
+
+
+def test_the_development_shoot_has_credentials_that_the_cloud_accepts(written):
+    secret = yaml.safe_load((written / "shoot.yaml").read_text())
+    assert secret["metadata"]["name"] == "cloudprovider"
+    key = secret["stringData"]["apiKey"]
+    assert f'VALID_KEY = "{key}"' in (written / "multi_cloud/cloud.py").read_text()
 
 
 def test_git_ignores_the_states_of_shoots(written, tmp_path):
@@ -205,19 +312,20 @@ def test_git_ignores_the_states_of_shoots(written, tmp_path):
 
 
 def test_names_that_modules_with_kinds_import_are_refused_as_kinds(tmp_path):
-    projects.Project(1, "kindpackage", tuple(EVERYTHING), ("Package",)).render(tmp_path)
-    modules = [f"kindpackage/{kind.lower()}.py" for kind in (*EVERYTHING, "Package")]
-    trees = [
-        ast.parse((tmp_path / one).read_text()) for one in (*modules, "tests/test_kindpackage.py")
-    ]
-    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom)]
+    features = {"webhooks": True, "in_shoot": True, "admission": True}
+    project = projects.Project(1, "kindpackage", tuple(EVERYTHING), ("Package",), **features)
+    project.render(tmp_path)
+    modules = ("kindpackage/package.py", "tests/test_kindpackage.py")
+    body = [node for name in modules for node in ast.parse((tmp_path / name).read_text()).body]
     names = {
-        one.name
-        for node in imports
-        for one in node.names
-        if one.name[0].isupper() and not node.module.startswith("kindpackage")
+        name.name
+        for node in body
+        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("kindpackage")
+        for name in node.names
+        if name.name[0].isupper()
     }
-    assert {"Path", "Cluster", "Schema"} < names
+    names |= {ast.unparse(node.targets[0]) for node in body if isinstance(node, ast.Assign)}
+    assert {"Path", "Cluster", "Schema", "Situation", "SHOOT"} < names
     for name in {*names, "Class", "CLOUD", "Rehearsal"}:
         assert projects.Project(1, "acme", (), (name,)).problem(), name
 
@@ -306,7 +414,9 @@ def project(written, versions, tmp_path):
     return repository / "acme"
 
 
-NEAR, FAR = "        # near: quota of a shoot\n", "# far: region of the cloud\n"
+NEAR = "        # near: quota of a shoot\n"
+FAR = "# far: region of the cloud\n"
+RENAMED = 'title = "{{ title }}"', 'title = "Our {{ title }}"'
 
 
 @pytest.fixture
@@ -314,7 +424,7 @@ def changed(project):
     """The project, after its author edited, added, renamed and deleted files."""
     edit(
         project / "multi_cloud/cloud.py",
-        ('        """Delete a resource, if it exists."""\n', f'        """Delete it."""\n{NEAR}'),
+        ("        (self.folder / id).unlink(", f"{NEAR}        (self.folder / id).unlink("),
         ("class Cloud:", f"{FAR}class Cloud:"),
     )
     edit(project / "pyproject.toml", ('"0.1.0"', '"7.0.0"'))
@@ -329,28 +439,87 @@ def test_two_updates_keep_each_line_of_the_author(changed, versions):
     second = versions(("def resources(", "def all_resources("))
     (second / "SECURITY.md.jinja").write_text("# Security of {{ name }}\n")
     edit(second / "README.md.jinja", ("# {{ name }}", "# Extension {{ name }}"))
-    edit(second / "{package}/rehearsal.py.jinja", ('region = "here"', 'region = "there"'))
+    edit(
+        second / "{package}/rehearsal.py.jinja",
+        RENAMED,
+    )
     assert "has version 2" in new("--update", "--output", changed)
     commit(changed)
-    third = versions(('"""Create or resize a resource."""', '"""Create a resource."""'))
+    third = versions(("Access to the resources.", "Client of the resources."))
     edit(third / "pyproject.toml.jinja", ("pytest>=8.3", "pytest>=9"))
     new("--update", "--output", changed)
     commit(changed)
-    cloud, settings = (
-        (changed / "multi_cloud/cloud.py").read_text(),
-        (changed / "pyproject.toml").read_text(),
-    )
-    for part in (NEAR, FAR, "def all_resources(", '"""Create a resource."""', '"""Delete it."""'):
+    cloud = (changed / "multi_cloud/cloud.py").read_text()
+    settings = (changed / "pyproject.toml").read_text()
+    for part in (NEAR, FAR, "def all_resources(", "Client of the resources."):
         assert part in cloud
     assert "7.0.0" in settings
     assert "pytest>=9" in settings
     assert (changed / "multi_cloud/quota.py").read_text() == "LIMIT = 3\n"
     assert (changed / "SECURITY.md").read_text() == "# Security of multi-cloud\n"
-    assert 'region = "there"' in (changed / "multi_cloud/exercise.py").read_text()
+    assert 'title = "Our MultiCloud"' in (changed / "multi_cloud/exercise.py").read_text()
     assert not (changed / "README.md").exists()
     assert yaml.safe_load((changed / projects.ANSWERS).read_text())["version"] == 3
     assert "version 3" in new("--update", "--output", changed)
     assert git(changed, "status", "--porcelain") == ""
+
+
+def test_an_update_with_conflicts_is_aborted_and_other_work_stays(changed, versions):
+    second = versions(("def resources(", "def all_resources("))
+    (second / "SECURITY.md.jinja").write_text("# Security\n")
+    edit(changed / "multi_cloud/cloud.py", ("def resources(", "def everything("))
+    commit(changed)
+    before = (changed / "multi_cloud/cloud.py").read_text()
+    assert "or --abort" in refused("--update", "--output", changed)
+    edit(changed / "multi_cloud/quota.py", ("3", "4"))
+    (changed / "mine.txt").write_text("mine")
+    git(changed, "add", "mine.txt")
+    assert "as before the update" in new("--update", "--abort", "--output", changed)
+    assert (changed / "multi_cloud/cloud.py").read_text() == before
+    states = {*git(changed, "status", "--porcelain", ".").splitlines()}
+    assert states == {" M acme/multi_cloud/quota.py", "A  acme/mine.txt"}
+    assert "has no uncommitted update" in refused("--abort", "--output", changed)
+
+
+def test_a_committed_update_is_not_aborted(project, versions):
+    versions(("def resources(", "def all_resources("))
+    new("--update", "--output", project)
+    commit(project)
+    assert "has no uncommitted update" in refused("--abort", "--output", project)
+    assert "def all_resources(" in (project / "multi_cloud/cloud.py").read_text()
+
+
+ADDED_KINDS = ("--add-kind", "ControlPlane", "--add-kind", "BackupEntry", "--add-own-kind", "Route")
+ALL_KINDS = ("--kind", "ControlPlane", "--kind", "BackupEntry", "--own-kind", "Route")
+
+
+@pytest.mark.parametrize(
+    ("added", "options"),
+    [
+        (ADDED_KINDS, ALL_KINDS),
+        (("--update", "--in-shoot", "--admission"), ("--in-shoot", "--admission")),
+    ],
+    ids=["kinds", "options"],
+)
+def test_kinds_are_added_as_if_the_project_had_them_from_the_beginning(
+    project, tmp_path, added, options
+):
+    new(*added, "--output", project)
+    whole = tmp_path / "whole"
+    new("multi-cloud", *WITH_WEBHOOKS, *options, "--output", whole)
+    files = {path.relative_to(whole) for path in whole.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(project) for path in project.rglob("*") if path.is_file()}
+    for name in files:
+        assert (whole / name).read_bytes() == (project / name).read_bytes(), name
+    assert run(project, "ruff", "check", "--no-cache").returncode == 0
+    new("--abort", "--output", project)
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_a_kind_that_the_project_has_is_not_added(project):
+    for kind, problem in (("Worker", "two modules would be called"), ("Bucket", "has no kind")):
+        assert problem in refused("--add-kind", kind, "--output", project)
+    assert git(project, "status", "--porcelain") == ""
 
 
 def test_a_file_that_the_author_changed_and_the_template_deletes_is_kept(changed, versions):
@@ -393,7 +562,8 @@ def test_a_project_beside_or_above_a_similar_one_is_updated_alone(
     written, versions, tmp_path, place
 ):
     """git does not take the files of the other project for renamed ones of this project."""
-    root, project = tmp_path / "root", tmp_path / "root" / place
+    root = tmp_path / "root"
+    project = tmp_path / "root" / place
     for folder in (project, root / "second"):
         shutil.copytree(written, folder)
     for path in (project / "multi_cloud").glob("[!c]*.py"):
@@ -402,15 +572,19 @@ def test_a_project_beside_or_above_a_similar_one_is_updated_alone(
     git(root, "init", "--quiet")
     commit(root)
     second = versions(("def resources(", "def all_resources("))
-    edit(second / "{package}/rehearsal.py.jinja", ('region = "here"', 'region = "there"'))
+    edit(
+        second / "{package}/rehearsal.py.jinja",
+        RENAMED,
+    )
     new("--update", "--output", project)
     changed = [".actuator-new.yaml", "multi_cloud/cloud.py"]
     found = git(root, "diff", "HEAD", "--name-only").splitlines()
-    assert found == [str(Path(place, one)) for one in changed]
+    assert found == [str(Path(place, item)) for item in changed]
 
 
 def test_a_symbolic_link_to_the_project_and_one_in_it_are_kept(project, versions, tmp_path):
-    shared, cloud = project / "shared.py", project / "multi_cloud/cloud.py"
+    shared = project / "shared.py"
+    cloud = project / "multi_cloud/cloud.py"
     cloud.rename(shared)
     cloud.symlink_to("../shared.py")
     commit(project)

@@ -1,4 +1,4 @@
-"""choose_operation over every combination of what it looks at, against the rules as prose."""
+"""choose_operation over every combination of its inputs, against the rules as prose."""
 
 from itertools import product
 
@@ -7,10 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from actuator.cluster import ClusterState, Verdict
-from actuator.meta import ForceSource, Kind
+from actuator.errors import ErrorCode
+from actuator.meta import ClusterNeed, ForceSource, Kind
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.headers import Header
-from generic.reconciler.operation import Blocked, Nothing, Operation, choose_operation, is_forced
+from generic.reconciler.operation import (
+    Blocked,
+    Nothing,
+    Operation,
+    bad_force_value,
+    choose_operation,
+    is_forced,
+)
 
 KIND = Infrastructure.KIND
 BASTION_LIKE = attrs.evolve(KIND, migratable=False, skips_failed_shoot=False)
@@ -99,12 +107,15 @@ def test_a_removed_finalizer_comes_before_all_else_and_a_deleted_object_needs_no
 
 
 def test_only_an_object_that_is_deleting_is_ever_deleted():
+    decided = set()
     for kind, annotation, last, deleting, ours, forced, failed, state in cases():
         seen = header(annotation, last, deleting, ours)
         got = choose_operation(kind, seen, Verdict(state, forced=forced, failed=failed))
         if isinstance(got, Operation) and got.deletes:
+            decided.add(got)
             assert deleting
             assert ours
+    assert decided == {Operation.DELETE, Operation.FORCE_DELETE}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +134,7 @@ def test_only_an_object_that_is_deleting_is_ever_deleted():
         pytest.param(("Reconcile", "Succeeded"), Operation.MIGRATE, "Migrate", id="a migration"),
     ],
 )
-def test_last_operation_type_is_what_gardenlet_expects(last, operation, shown):
+def test_last_operation_type_is_the_one_that_gardenlet_expects(last, operation, shown):
     assert operation.last_operation_type(header(last=last)) == shown
 
 
@@ -150,3 +161,113 @@ def test_force_deletion_is_read_where_the_kind_says(source, own, cluster, forced
 def test_objects_of_garden_and_seed_are_never_forced(class_):
     seen = replace(header(deleting=True), class_=class_)
     assert not is_forced(KIND, seen, Verdict(ClusterState.OK, forced=True))
+
+
+@pytest.mark.parametrize(
+    ("class_", "need", "forced"),
+    [
+        ("", ClusterNeed.REQUIRED, True),
+        ("shoot", ClusterNeed.REQUIRED, True),
+        ("shoot", ClusterNeed.IN_SHOOT_NAMESPACE, True),
+        ("shoot", ClusterNeed.NEVER, False),
+        ("garden", ClusterNeed.REQUIRED, False),
+    ],
+)
+def test_only_objects_of_a_shoot_are_forced_by_their_shoot(class_, need, forced):
+    seen = replace(header(deleting=True), class_=class_)
+    kind = attrs.evolve(KIND, cluster=need)
+    assert is_forced(kind, seen, Verdict(ClusterState.OK, forced=True)) is forced
+    assert not is_forced(kind, seen, Verdict(ClusterState.OK))
+
+
+@pytest.mark.parametrize(
+    ("source", "own", "bad"),
+    [
+        (ForceSource.SHOOT, "own", "of the shoot"),
+        (ForceSource.OBJECT, "yes", "yes"),
+        (ForceSource.OBJECT, "true", None),
+        (ForceSource.OBJECT, "F", None),
+        (ForceSource.OBJECT, "", None),
+        (ForceSource.OBJECT, None, None),
+        (ForceSource.OBJECT_LITERAL, "yes", None),
+        (ForceSource.NONE, "yes", None),
+    ],
+)
+def test_a_force_deletion_annotation_that_is_no_boolean_is_found(source, own, bad):
+    annotations = {} if own is None else {"confirmation.gardener.cloud/force-deletion": own}
+    seen = replace(header(), annotations=annotations)
+    kind = attrs.evolve(KIND, force_from=source)
+    verdict = Verdict(ClusterState.OK, bad_force_value="of the shoot")
+    assert bad_force_value(kind, seen, verdict) == bad
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "text", "codes"),
+    [
+        (ClusterState.MISSING, "ClusterMissing", "Cluster shoot not found", []),
+        (
+            ClusterState.UNREADABLE,
+            "ClusterUnreadable",
+            "Cluster shoot cannot be read: spec.shoot is not a Shoot object",
+            [ErrorCode.ERR_CONFIGURATION_PROBLEM],
+        ),
+        (ClusterState.WITHOUT_SHOOT, "ClusterWithoutShoot", "Cluster shoot has no spec.shoot", []),
+    ],
+)
+def test_a_blocked_operation_is_an_error_that_names_its_cluster(state, reason, text, codes):
+    error = Blocked(Operation.RECONCILE, state).error("shoot")
+    assert (error.reason, [*error.codes]) == (reason, codes)
+    assert str(error).startswith(text)
+
+
+PROPERTIES = {
+    # guards, reports, releases, deletes, calls
+    Operation.RECONCILE: (True, True, False, False, True),
+    Operation.RESTORE: (True, True, False, False, True),
+    Operation.MIGRATE: (False, True, True, False, True),
+    Operation.DELETE: (False, False, True, True, True),
+    Operation.FORCE_DELETE: (False, False, True, True, True),
+    Operation.RELEASE: (False, False, True, False, False),
+    Operation.LATE_CLEANUP: (False, False, False, False, False),
+}
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_the_properties_of_every_operation(operation):
+    names = ("guards", "reports", "releases", "deletes", "calls")
+    assert tuple(getattr(operation, name) for name in names) == PROPERTIES[operation]
+
+
+def test_an_object_under_deletion_waits_for_its_shoot_in_two_cases():
+    waiting = {reason for reason in Nothing if reason.waits}
+    assert waiting == {Nothing.WAITS_FOR_STATE, Nothing.SHOOT_FAILED}
+
+
+def test_a_released_object_is_reported_as_migrated():
+    assert Operation.RELEASE.last_operation_type(header()) == "Migrate"
+
+
+@pytest.mark.parametrize("watched", BOOLS)
+@pytest.mark.parametrize(
+    ("last", "annotation", "ended"),
+    [
+        pytest.param(("Migrate", "Processing"), None, False, id="a migration that runs"),
+        pytest.param(("Migrate", "Succeeded"), None, True, id="a migration that ended"),
+        pytest.param(("Migrate", "Processing"), "restore", True, id="a restore after it"),
+        pytest.param(("Restore", "Processing"), None, True, id="another operation"),
+    ],
+)
+def test_a_deletion_does_not_overtake_a_migration_whose_annotation_is_removed(
+    watched, last, annotation, ended
+):
+    kind = attrs.evolve(KIND, outcomes_are_watched=watched)
+    seen = header(annotation, last, deleting=True)
+    got = choose_operation(kind, seen, Verdict(ClusterState.OK))
+    assert (got is Operation.MIGRATE) is (watched and not ended)
+
+
+def test_a_kind_without_the_operation_annotation_does_not_read_it():
+    kind = attrs.evolve(KIND, has_operation_annotation=False)
+    for annotation in ("migrate", "restore", "wait-for-state"):
+        got = choose_operation(kind, header(annotation), Verdict(ClusterState.OK))
+        assert got is Operation.RECONCILE

@@ -4,9 +4,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import MethodType
+from typing import Any
 
 import pytest
-from harness import Script
 
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import BackupBucket
@@ -16,6 +17,7 @@ from generic.kube.client import connect
 from generic.manager.flags import from_args
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from tests.support.cluster.harness import Script
 
 
 def test_without_flags_the_defaults_hold():
@@ -169,7 +171,7 @@ NAMES = ["infrastructure", "infrastructure-gcp", "healthcheck-worker", "healthch
         (("infrastructure", "healthcheck"), ("healthcheck-worker",), [NAMES[0], NAMES[3]]),
     ],
 )
-def test_controllers_are_chosen_by_name_or_by_what_their_names_begin_with(only, without, left):
+def test_controllers_are_chosen_by_name_or_prefix(only, without, left):
     options = Options(controllers=only, disable_controllers=without)
     assert options.enabled(NAMES) == set(left)
 
@@ -202,13 +204,13 @@ def test_a_program_with_an_unknown_controller_ends_with_status_2():
     assert done.stderr == "Error: --controllers: unknown controller 'x'; set one of: none\n"
 
 
-def test_a_controller_is_named_by_its_name_or_what_its_name_begins_with():
+def test_a_controller_is_named_by_its_name_or_prefix():
     options = Options(controllers=("infrastructure-gcp", "healthcheck"))
     assert [name for name in NAMES if options.is_named(name)] == NAMES[1:]
     assert not any(map(Options().is_named, NAMES))
 
 
-def test_how_many_workers_a_controller_gets():
+def test_the_number_of_workers_is_set_by_name_prefix_or_default():
     options = Options(workers={"healthcheck": 1, "healthcheck-worker": 2})
     assert options.workers_of("healthcheck-worker") == 2
     assert options.workers_of("healthcheck-network") == 1
@@ -221,7 +223,10 @@ def test_several_actuators_of_a_kind_have_names_of_their_own():
     manager = Manager()
     for type in ("a", "b"):
         manager.add(Script(), type=type)
-    assert [one.name for one in manager.registrations] == ["infrastructure", "infrastructure-b"]
+    assert [registration.name for registration in manager.registrations] == [
+        "infrastructure",
+        "infrastructure-b",
+    ]
 
 
 SERVED_TWICE = [
@@ -272,4 +277,6 @@ def test_a_heartbeat_is_there_when_its_namespace_is():
     options = Options(heartbeat_namespace="ext", leader_election_id="aws-leader-election")
     (heartbeat,) = Manager(options).runnables
     assert heartbeat.name == "heartbeat"
-    assert heartbeat.run.__self__.name == "aws"
+    assert isinstance(heartbeat.run, MethodType)
+    owner: Any = heartbeat.run.__self__
+    assert owner.name == "aws"

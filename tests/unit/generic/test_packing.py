@@ -23,7 +23,7 @@ def texts(found):
 
 
 def documents(found):
-    return [json.loads(one) for text in texts(found) for one in text.decode().split("---\n")[1:]]
+    return [json.loads(part) for text in texts(found) for part in text.decode().split("---\n")[1:]]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_as_few_secrets_as_necessary(sizes, secrets):
 
 
 def test_each_manifest_is_in_one_secret_and_no_secret_is_too_large():
-    dice = Random(1)
+    rng = Random(1)
     for _ in range(30):
-        manifests = [of_size(dice.choice([50, 5_000, 300_000, 700_000])) for _ in range(9)]
+        manifests = [of_size(rng.choice([50, 5_000, 300_000, 700_000])) for _ in range(9)]
         found = packed(manifests, "ManagedResource a/b")
         assert all(0 < len(data) <= LIMIT for _, data in found)
         assert sorted(map(str, documents(found))) == sorted(map(str, manifests))

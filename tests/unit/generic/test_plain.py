@@ -15,7 +15,7 @@ from generic.testing.drill.evidence import Evidence
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
 from generic.testing.drill.migration.rules import MigrationEvidence
-from generic.testing.explorer.judge import Failure
+from generic.testing.explorer.judge import ExplorerFailure
 from generic.tools.drain.release import Row
 from generic.tools.explain.facts import Explanation, Overview, Subject
 from generic.tools.explain.shoot import ShootExplanation
@@ -27,7 +27,7 @@ PRINTED = (
     LandscapeEvidence,
     MigrationEvidence,
     Finding,
-    Failure,
+    ExplorerFailure,
     Row,
     Explanation,
     Overview,
@@ -46,8 +46,9 @@ def classes_in(annotation):
 
 
 @pytest.mark.parametrize("cls", PRINTED)
-def test_each_field_of_what_is_printed_has_a_name_in_camel_case(cls):
-    seen, left = set(), [cls]
+def test_each_printed_field_has_a_name_in_camel_case(cls):
+    seen = set()
+    left = [cls]
     while left:
         one = attrs.resolve_types(left.pop())
         seen.add(one)

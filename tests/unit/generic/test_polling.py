@@ -2,14 +2,14 @@
 
 import threading
 
-from harness import eventually
-
 from actuator.errors import ApiError
 from generic.testing.polling import polling
+from tests.support.cluster.harness import eventually
 
 
 def test_polling_goes_on_after_every_error_and_reports_an_unexpected_one_once(monkeypatch):
-    reported, rounds = [], []
+    reported = []
+    rounds: list[int] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: reported.append(str(args.exc_value)))
 
     def poll():

@@ -55,7 +55,9 @@ def test_the_images_of_a_region_are_found_by_name_version_and_architecture():
         listed("1", by_region("other"), name="other"),
     ]
     assert used(worker(("1", {}), ("2", {}), ("1", ARM)), *images) == ["amd", "new", "arm"]
-    assert [one.id for one in machine_images(Image, cluster(*images), "there")] == ["elsewhere"]
+    assert [
+        machine_image.id for machine_image in machine_images(Image, cluster(*images), "there")
+    ] == ["elsewhere"]
 
 
 def test_an_image_without_regions_is_for_all_of_them():

@@ -1,7 +1,10 @@
 """Pools without a cluster: their hashes, which have to be Gardener's own, and shares of zones."""
 
 import hashlib
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,7 +58,7 @@ def test_a_machine_class_has_the_labels_of_gardeners_providers(image, labels):
     """gardener-extension-provider-openstack, pkg/controller/worker/machines.go."""
     cluster = decode(Cluster, {"spec": {"shoot": {"status": {"technicalID": "t"}}}})
     worker = worker_with({"name": "p", "zones": ["a"], "machineImage": image})
-    given = {"provider": "x", "provider_spec": {}, "secret_data": {}}
+    given: dict[str, Any] = {"provider": "x", "provider_spec": {}, "secret_data": {}}
     own = {"failure-domain.beta.kubernetes.io/zone": "a"}
     group = in_zone(worker, worker.spec.pools[1], cluster, 0, hash="h", **given, class_labels=own)
     assert group.machine_class("ns")["metadata"]["labels"] == {**labels, **own}
@@ -116,7 +119,7 @@ ROLLING_SAME = [
 
 
 @pytest.mark.parametrize("change", ROLLING_SAME)
-def test_the_hash_of_a_rolling_pool_ignores_what_the_node_agent_secret_stands_for(change):
+def test_the_hash_of_a_rolling_pool_ignores_fields_in_the_node_agent_secret_name(change):
     """The cases of Gardener's machines_test.go, "#WorkerPoolHash"."""
     before = hash_of_pool(rolling(), additional=["sample"])
     assert hash_of_pool(rolling(**change), additional=["sample"]) == before
@@ -144,13 +147,13 @@ IN_PLACE_OTHER = [
 
 
 @pytest.mark.parametrize("change", IN_PLACE_SAME)
-def test_the_hash_of_a_pool_with_in_place_updates_ignores_what_they_do_not_change(change):
+def test_the_hash_of_a_pool_with_in_place_updates_ignores_fields_that_they_keep(change):
     """The cases of Gardener's machines_test.go, "#WorkerPoolHashInPlace"."""
     assert hash_of_pool(in_place(**change), rotated()) == hash_of_pool(in_place(), rotated())
 
 
 @pytest.mark.parametrize("change", IN_PLACE_OTHER)
-def test_the_hash_of_a_pool_with_in_place_updates_changes_with_what_they_change(change):
+def test_the_hash_of_a_pool_with_in_place_updates_covers_fields_that_they_change(change):
     assert hash_of_pool(in_place(**change), rotated()) != hash_of_pool(in_place(), rotated())
 
 
@@ -171,7 +174,7 @@ def test_the_hash_of_a_pool_with_in_place_updates_changes_with_rotated_credentia
     assert hash_of_pool(rolling(), before) == hash_of_pool(rolling(), after)
 
 
-def test_zones_share_a_number_and_the_first_get_what_is_left():
+def test_zones_share_a_number_and_the_first_get_the_remainder():
     assert [share_of_zone(5, index, 3, 5) for index in range(3)] == [2, 2, 1]
     assert [share_of_zone("10%", index, 2, 4) for index in range(2)] == ["10%", "10%"]
     assert [share_of_zone("25%", index, 2, 3) for index in range(2)] == ["34%", "17%"]
@@ -204,7 +207,7 @@ def test_the_hash_of_an_update_in_place_is_gardeners(version, found):
     assert in_place_hash_of({"name": "p", "kubernetesVersion": version}) == found
 
 
-def test_the_hash_of_an_update_in_place_is_of_what_such_an_update_changes():
+def test_the_hash_of_an_update_in_place_covers_the_fields_that_it_changes():
     shoot = {"status": {"credentials": {"rotation": ROTATION}}}
     kubelet = {
         "kubeReserved": {"cpu": "80m", "memory": "1Gi", "pid": "15k"},
@@ -262,7 +265,7 @@ def test_the_resources_of_a_future_node_name_its_zone_and_its_machine_type():
 
 QUANTITY = r"expected a quantity such as 100m or 1Gi, got '{}'; correct it in the Shoot"
 RESERVED = r"Worker ns/worker: spec.pools\[1\].kubeletConfig.kubeReserved: "
-PROBLEMS = {
+PROBLEMS: dict[str, tuple[Callable[[], object], str]] = {
     "no node agent": (
         lambda: hash_of_pool({"name": "p"}),
         r"Worker ns/worker: spec.pools\[1\].nodeAgentSecretName: expected the name of a Secret",
@@ -273,16 +276,14 @@ PROBLEMS = {
     ),
     **{
         f"version {version}": (
-            lambda version=version: hash_of_pool(in_place(kubernetesVersion=version)),
+            partial(hash_of_pool, in_place(kubernetesVersion=version)),
             rf"spec.pools\[1\].kubernetesVersion: .* got '{version}'; correct it in the Shoot",
         )
         for version in ("1", "1.", "1.x.3", "abc.def", "1.31x")
     },
     **{
         f"quantity {value}": (
-            lambda value=value: in_place_hash_of(
-                in_place(kubeletConfig={"kubeReserved": {"cpu": value}})
-            ),
+            partial(in_place_hash_of, in_place(kubeletConfig={"kubeReserved": {"cpu": value}})),
             RESERVED + QUANTITY.format(value),
         )
         for value in ("much", "Infinity", "1e999999999")
@@ -293,7 +294,7 @@ PROBLEMS = {
     ),
     **{
         f"{name} {value!r}": (
-            lambda name=name, value=value: in_place_hash_of(in_place(kubeletConfig={name: value})),
+            partial(in_place_hash_of, in_place(kubeletConfig={name: value})),
             rf"pools\[1\].kubeletConfig.{name}: expected an object, got {type(value).__name__}",
         )
         for name, value in {"kubeReserved": "1", "systemReserved": ["1"], "evictionHard": 5}.items()

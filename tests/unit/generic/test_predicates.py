@@ -14,11 +14,9 @@ from generic.controller.predicates import (
     any_of,
     conditions_changed,
     default_predicate,
-    finalizers_changed,
     for_event_types,
     generation_changed,
     has_class,
-    has_name,
     has_namespace,
     has_operation_annotation,
     has_type,
@@ -26,9 +24,9 @@ from generic.controller.predicates import (
     negate,
     news_in_answer,
     operation_requested,
-    spec_or_finalizers_changed,
 )
 from generic.kube.headers import Event, EventType, Header, Request
+from tests.support.objects.predicates import finalizers_changed, has_name
 
 QUIET = Header(
     uid="u",
@@ -130,7 +128,7 @@ def test_gardeners_default_triggers(old, new, passes):
         pytest.param(None, QUIET, False, id="nothing to compare with"),
     ],
 )
-def test_an_answer_of_ours_is_news_only_for_what_others_did(old, new, passes):
+def test_an_answer_of_ours_triggers_only_for_changes_of_others(old, new, passes):
     assert news_in_answer(event(old, new, own=True)) is passes
 
 
@@ -141,14 +139,10 @@ def test_with_the_annotation_ignored_the_generation_decides():
     assert not generation_changed(event(QUIET, None))
 
 
-def test_an_author_can_select_every_finalizer():
-    assert spec_or_finalizers_changed(event(QUIET, change(finalizers=())))
-    assert not spec_or_finalizers_changed(event(QUIET, change(has_error=True)))
-
-
 def test_a_kind_has_the_default_it_needs():
     kind = Infrastructure.KIND
-    request, spec = event(QUIET, asked("reconcile")), event(QUIET, change(generation=2))
+    request = event(QUIET, asked("reconcile"))
+    spec = event(QUIET, change(generation=2))
     theirs = event(QUIET, change(finalizers=()))
     ours = event(change(finalizers=(kind.finalizer, "f")), QUIET)
     default = default_predicate(kind, ignore_operation_annotation=False)
@@ -178,7 +172,8 @@ def test_no_class_means_shoot_on_both_sides(class_, served, passes):
 
 
 def test_predicates_combine():
-    aws, gcp = has_type("aws"), has_type("gcp")
+    aws = has_type("aws")
+    gcp = has_type("gcp")
     seen = event(None, QUIET)
     assert has_type("gcp", "aws")(seen)
     assert any_of(gcp, aws)(seen)
@@ -227,7 +222,7 @@ def test_each_of_the_simple_predicates_passes_its_own_change_and_no_other(old, n
     assert {predicate for predicate in simple if predicate(event(old, new))} == passing
 
 
-def test_objects_are_told_apart_by_name_namespace_and_what_happened():
+def test_objects_are_selected_by_name_namespace_and_event_type():
     seen = event(None, QUIET)
     assert has_name("a", "o")(seen)
     assert not has_name("a")(seen)
@@ -247,5 +242,6 @@ def test_objects_are_told_apart_by_name_namespace_and_what_happened():
     ],
 )
 def test_only_relevant_conditions_count(old, new, passes):
-    before, after = change(conditions=old), change(conditions=new)
+    before = change(conditions=old)
+    after = change(conditions=new)
     assert conditions_changed("Healthy")(event(before, after)) is passes

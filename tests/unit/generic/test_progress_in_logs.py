@@ -1,9 +1,9 @@
-"""The progress of drills: lines, in the order of what happened, as a log needs them."""
+"""The progress of drills: lines in the order of events, as a log needs them."""
 
 import pytest
-from reports import life
 
 from generic.tools.cli.terminal import Terminal
+from tests.support.drills.evidence import life
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_count_is_a_line_at_its_end_and_every_few_seconds(terminal, capsys):
     assert 30 <= len(lines) <= 52
 
 
-def test_a_count_that_begins_again_is_told_again(terminal, capsys):
+def test_a_count_that_begins_again_is_printed_again(terminal, capsys):
     """The stages of a deletion may have the same number of objects."""
     shown, _ = terminal
     for _stage in range(2):

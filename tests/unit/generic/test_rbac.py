@@ -1,9 +1,8 @@
-"""The Role holds what was added, and nothing more."""
+"""The Role allows the permissions of the added parts, and nothing more."""
 
 import pytest
-from harness import Script, cluster_rules
 
-from actuator import Permission, Resource
+from actuator import Resource
 from actuator.interface import SHOOT_ACCESS
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.watch import owns
@@ -11,6 +10,7 @@ from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
+from tests.support.cluster.harness import Script, cluster_rules
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def manager():
 
 
 def rules(manager):
-    """What is allowed, by group and resource."""
+    """The allowed verbs, by group and resource."""
     return {
         (group, resource): set(rule["verbs"])
         for rule in cluster_rules(manager)
@@ -28,11 +28,11 @@ def rules(manager):
     }
 
 
-def test_who_adds_nothing_may_write_events_alone(manager):
+def test_a_manager_without_controllers_may_write_events_alone(manager):
     assert rules(manager) == {("", "events"): {"create", "patch"}}
 
 
-def test_what_is_watched_may_be_listed_and_watched_but_not_read_one_by_one(manager):
+def test_a_watched_resource_may_be_listed_and_watched_but_not_read_one_by_one(manager):
     manager.add(Script(), type="x", watches=[owns(Resource("apps/v1", "deployments"))])
     assert rules(manager)["apps", "deployments"] == {"list", "watch"}
 
@@ -49,14 +49,14 @@ def test_gardeners_own_watches_are_in_it_where_they_are_made(ignore):
     assert (watching <= allowed.get(("", "secrets"), set())) is ignore
 
 
-def test_a_runnable_may_do_what_it_says(manager):
-    leases = Permission(api_version="coordination.k8s.io/v1", resource="leases", verbs=["create"])
+def test_a_runnable_has_its_declared_permissions(manager):
+    leases = Resource("coordination.k8s.io/v1", "leases").permission("create")
     manager.add_runnable("beats", lambda client, stop: None, permissions=[leases])
     assert rules(manager)["coordination.k8s.io", "leases"] == {"create"}
 
 
 def test_a_permission_for_one_namespace_becomes_a_role_there(manager):
-    maps = Permission(api_version="v1", resource="configmaps", verbs=["get"], namespace="mine")
+    maps = Resource("v1", "configmaps").permission("get", namespace="mine")
     manager.add_runnable("reads", lambda client, stop: None, permissions=[maps])
     cluster, cluster_binding, role, binding = manifests(manager, "name", "account", "ext")
     assert not any("configmaps" in rule["resources"] for rule in cluster["rules"])
@@ -68,7 +68,7 @@ def test_a_permission_for_one_namespace_becomes_a_role_there(manager):
 
 
 def test_a_permission_for_names_does_not_widen_or_narrow_another(manager):
-    wider = Permission(api_version="v1", resource="secrets", verbs=["list"])
+    wider = Resource("v1", "secrets").permission("list")
     for number, permissions in enumerate(([SHOOT_ACCESS], [wider])):
         manager.add_runnable(f"r{number}", lambda client, stop: None, permissions=permissions)
     head = {"apiGroups": [""], "resources": ["secrets"]}
@@ -85,10 +85,10 @@ def test_leases_are_granted_in_the_namespaces_of_the_leases_alone():
     cluster, *roles = manifests(Manager(options), "name")
     assert not any("leases" in rule["resources"] for rule in cluster["rules"])
     rules = {
-        one["metadata"]["namespace"]: [
-            (rule["verbs"], rule.get("resourceNames")) for rule in one["rules"]
+        role["metadata"]["namespace"]: [
+            (rule["verbs"], rule.get("resourceNames")) for rule in role["rules"]
         ]
-        for one in roles
+        for role in roles
     }
     assert rules == {
         "beat": [(["create"], None), (["patch"], ["gardener-extension-heartbeat"])],
@@ -96,8 +96,8 @@ def test_leases_are_granted_in_the_namespaces_of_the_leases_alone():
     }
 
 
-def test_health_checks_may_read_what_they_check_and_write_the_status(manager):
-    pods = Permission(api_version="v1", resource="pods", verbs=["list"])
+def test_health_checks_may_read_checked_resources_and_write_the_status(manager):
+    pods = Resource("v1", "pods").permission("list")
     check = Check("Healthy", lambda ctx: HealthResult.healthy(), permissions=[pods])
     manager.add_health_checks(HealthChecks(cls=Infrastructure, types=("x",), checks=(check,)))
     allowed = rules(manager)

@@ -14,7 +14,7 @@ from generic.testing.recording import RecordingClient, RecordingContext
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
-MACHINES = SeedObjects("machine.sapcloud.io/v1alpha1", "machines")
+MACHINES = SeedObjects(Resource("machine.sapcloud.io/v1alpha1", "machines"))
 SECRET = manifest("v1", "Secret", "cloudprovider", "shoot--a--b", data={"token": "YQ=="})
 
 
@@ -52,8 +52,10 @@ class Network(Actuator[Infrastructure]):
 
 
 def test_everything_is_recorded_in_order(caplog):
-    shoot, network = RecordingClient(), Network()
-    ctx, obj = RecordingContext(SECRET, shoot=shoot), infrastructure()
+    shoot = RecordingClient()
+    network = Network()
+    ctx = RecordingContext(SECRET, shoot=shoot)
+    obj = infrastructure()
     network.reconcile(ctx, obj, Cluster())
     assert ctx.steps == [
         "get secrets shoot--a--b/cloudprovider",
@@ -103,7 +105,7 @@ def test_objects_are_found_by_kind_namespace_and_labels():
     found = client.get(resource_of(Infrastructure.KIND), "x", "shoot--a--b")
     assert (found["kind"], found["metadata"]["name"]) == ("Infrastructure", "x")
     by_label = client.list(CONFIG_MAPS, label_selector="app=x,tier=y")
-    assert [one["metadata"]["name"] for one in by_label] == ["b"]
+    assert [obj["metadata"]["name"] for obj in by_label] == ["b"]
     assert len(client.list(CONFIG_MAPS, "shoot--a--b", label_selector="app=x")) == 2
     assert client.list(CONFIG_MAPS, "other") == client.list(SECRETS) == []
     by_label[0]["data"]["a"] = "changed by the actuator"
@@ -128,7 +130,7 @@ def test_an_object_that_was_not_given_is_not_found_and_named(request_of):
         request_of(RecordingClient())
 
 
-def test_what_exists_is_not_created_again():
+def test_an_existing_object_is_not_created_again():
     client = RecordingClient(config_map("a"))
     with pytest.raises(AlreadyExists, match="create configmaps shoot--a--b/a: it exists"):
         client.create(CONFIG_MAPS, config_map("a"))
@@ -158,7 +160,7 @@ def test_it_takes_the_arguments_that_a_client_takes(name):
     wanted = inspect.signature(getattr(Client, name)).parameters.values()
     namespaced = {"metadata": {"name": "a", "namespace": "b"}}
     values = {"resource": SECRETS, "name": "a", "namespace": "b", "obj": namespaced, "patch": {}}
-    given = {one.name: values.get(one.name, "") for one in wanted if one.name != "self"}
+    given = {item.name: values.get(item.name, "") for item in wanted if item.name != "self"}
     client = RecordingClient(*([] if name == "create" else [manifest("v1", "Secret", "a", "b")]))
     answer = getattr(client, name)(**given)
     assert (answer is None) == (name == "delete")

@@ -1,4 +1,4 @@
-"""The judge and the report: each rule can fail, and a page shows what happened, escaped."""
+"""The judge and the report: each rule can fail, and a page shows the evidence, escaped."""
 
 import copy
 import html
@@ -10,14 +10,20 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from moving import OneNetwork
-from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
-from generic.testing.drill.all import Held, Round
+from generic.testing.drill.all import Round, RoundResult
 from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
-from generic.testing.drill.evidence import Act, Bystander, Evidence, Origin, Record, Strip, Target
+from generic.testing.drill.evidence import (
+    Act,
+    Bystander,
+    DrillCluster,
+    Evidence,
+    Origin,
+    Record,
+    Strip,
+)
 from generic.testing.drill.index import Index, page_of, write_index
 from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
@@ -26,10 +32,13 @@ from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.names import Names
 from generic.testing.drill.page import page, rows, summed_up
 from generic.testing.drill.report import as_json, check_report, read_json, write_text
-from generic.testing.drill.settings import Settings
+from generic.testing.drill.settings import DrillSettings
 from generic.testing.drill.trouble import CALM
+from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli import versions
 from generic.tools.cli.terminal import Terminal, show, show_rounds, show_rules
+from tests.support.drills.evidence import VPC, call, evidence, life, migration, move
+from tests.support.drills.moving_rehearsal import OneNetwork
 
 MARK = "&#9654;"
 ORIGIN = Origin(version="1.2.3", commit="abc", command="actuator drill --all")
@@ -44,8 +53,8 @@ def test_a_good_drill_breaks_no_rule():
     assert broken() == set()
 
 
-def test_who_went_before_we_let_go_has_no_outcome_and_is_counted_all_the_same():
-    assert broken(counted={"orphaned": 1, "force_deleted": 1}, bypassed=1) == set()
+def test_an_object_whose_finalizer_was_removed_externally_counts_without_outcome():
+    assert broken(counted={"orphaned": 1, "force_deleted": 1}, removed_externally=1) == set()
 
 
 BAD = life("Bad", bad=True, ready=None, outcomes=[])
@@ -56,7 +65,7 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
     ("more", "rules"),
     [
         pytest.param({"records": []}, {"I1"}, id="left and not recorded"),
-        pytest.param({"outside_after": []}, {"I1"}, id="recorded and not there"),
+        pytest.param({"resources_after": []}, {"I1"}, id="recorded and not there"),
         pytest.param(
             {"bystanders": [Bystander(name="a", problem="gone")]}, {"I2"}, id="a bystander touched"
         ),
@@ -68,9 +77,9 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
             {"lives": [life(said=["deleted"]), life("C"), BAD]}, {"I3"}, id="events tell otherwise"
         ),
         pytest.param({"counted": {"orphaned": 4}}, {"I3"}, id="a wrong count"),
-        pytest.param({"outside_before": [VPC, VPC]}, {"I4"}, id="made twice"),
-        pytest.param({"outside_before": [VPC, OTHER]}, {"I4"}, id="made for nobody"),
-        pytest.param({"outside_before": []}, {"I4"}, id="nothing made"),
+        pytest.param({"resources_before": [VPC, VPC]}, {"I4"}, id="made twice"),
+        pytest.param({"resources_before": [VPC, OTHER]}, {"I4"}, id="made for nobody"),
+        pytest.param({"resources_before": []}, {"I4"}, id="nothing made"),
         pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
         pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
         pytest.param({"lives": [life(disturbed=2.0), life("C"), BAD]}, {"I5"}, id="status frozen"),
@@ -78,7 +87,7 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
             {"lives": [life(ready=None), life("C"), BAD]}, {"ready", "I6"}, id="kept from ready"
         ),
         pytest.param({"lives": [life(gone=None), life("C"), BAD]}, {"seed"}, id="still there"),
-        pytest.param({"leftovers": ["x is still there"]}, {"seed"}, id="seed objects left"),
+        pytest.param({"remaining_objects": ["x is still there"]}, {"seed"}, id="seed objects left"),
     ],
 )
 def test_each_rule_can_fail(more, rules):
@@ -105,17 +114,18 @@ def test_resources_that_i4_cannot_tell_apart_are_refused_with_the_remedy():
     untagged = ExternalResource(type="VPC", id="vpc-3")
     check_tags("Mine", [VPC, VPC, untagged])
     with pytest.raises(
-        ConfigurationError, match="Mine: left_outside returns 2 of VPC without tags"
+        ConfigurationError, match="Mine: remaining_resources returns 2 of VPC without tags"
     ):
         check_tags("Mine", [VPC, untagged, attrs.evolve(untagged, id="vpc-4")])
 
 
-def test_the_json_says_what_was_seen(tmp_path):
-    path, seen = tmp_path / "report.json", evidence()
+def test_the_json_contains_the_evidence(tmp_path):
+    path = tmp_path / "report.json"
+    seen = evidence()
     findings = judge(seen)
     write_text(path, as_json(seen, findings))
     told = json.loads(path.read_text())
-    assert told["version"] == 2
+    assert told["version"] == 3
     assert told["passed"] is True
     assert told["evidence"]["records"][0]["resource"]["id"] == "vpc-1"
     assert check_report(path, seen, findings) == []
@@ -123,10 +133,11 @@ def test_the_json_says_what_was_seen(tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("records", []), ("lives", []), ("counted", {"orphaned": 7}), ("outside_after", [])],
+    [("records", []), ("lives", []), ("counted", {"orphaned": 7}), ("resources_after", [])],
 )
 def test_a_report_that_tells_another_story_is_noticed(tmp_path, field, value):
-    path, seen = tmp_path / "report.json", evidence()
+    path = tmp_path / "report.json"
+    seen = evidence()
     findings = judge(seen)
     write_text(path, as_json(attrs.evolve(copy.deepcopy(seen), **{field: value}), findings))
     (problem,) = check_report(path, seen, findings)
@@ -134,7 +145,8 @@ def test_a_report_that_tells_another_story_is_noticed(tmp_path, field, value):
 
 
 def test_a_report_with_another_verdict_is_noticed(tmp_path):
-    path, seen = tmp_path / "report.json", evidence()
+    path = tmp_path / "report.json"
+    seen = evidence()
     write_text(path, as_json(seen, [Finding(rule="x", title="y", problems=("z",))]))
     assert check_report(path, seen, judge(seen)) == ["the report has another verdict"]
 
@@ -156,13 +168,14 @@ EVIDENCE = st.builds(
     evidence,
     lives=st.lists(LIVES, max_size=3),
     records=st.lists(st.builds(Record, shoot=TEXT, owner=TEXT, resource=THINGS), max_size=2),
-    outside_after=st.lists(THINGS, max_size=2),
+    resources_after=st.lists(THINGS, max_size=2),
 )
 
 
 @given(seen=EVIDENCE)
-def test_whatever_was_seen_reads_back_equal_and_makes_a_whole_page(tmp_path_factory, seen):
-    folder, findings = tmp_path_factory.mktemp("report"), judge(seen)
+def test_any_evidence_reads_back_equal_and_makes_a_complete_page(tmp_path_factory, seen):
+    folder = tmp_path_factory.mktemp("report")
+    findings = judge(seen)
     write_text(folder / "report.json", as_json(seen, findings))
     assert read_json(folder / "report.json", Evidence) == (seen, findings)
     write_text(folder / "report.html", page(seen, findings))
@@ -172,7 +185,8 @@ def test_whatever_was_seen_reads_back_equal_and_makes_a_whole_page(tmp_path_fact
 
 
 def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
-    path, seen = tmp_path / "report.json", evidence(records=[], bystanders=[])
+    path = tmp_path / "report.json"
+    seen = evidence(records=[], bystanders=[])
     findings = judge(seen)
     hidden = [attrs.evolve(f, problems=f.problems if f.rule == "I1" else ()) for f in findings]
     write_text(path, as_json(seen, hidden))
@@ -182,15 +196,16 @@ def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
 @pytest.mark.parametrize(
     ("find", "put", "says"),
     [
-        pytest.param('"version": 2', '"version": 3', "version 3", id="another version"),
+        pytest.param('"version": 3', '"version": 4', "version 4", id="another version"),
         pytest.param('"passed": true', '"passed": false', "verdict", id="it contradicts itself"),
         pytest.param('"drill"', '"dril"', "no report", id="a field is missing"),
         pytest.param('"evidence": {', '"evidence": {"more": 1,', "no report", id="unknown field"),
         pytest.param("{", "", "no report", id="no JSON"),
     ],
 )
-def test_what_is_no_report_is_a_problem_and_not_a_crash(tmp_path, find, put, says):
-    path, seen = tmp_path / "report.json", evidence()
+def test_an_invalid_report_is_a_problem_and_not_a_crash(tmp_path, find, put, says):
+    path = tmp_path / "report.json"
+    seen = evidence()
     findings = judge(seen)
     write_text(path, as_json(seen, findings))
     path.write_text(path.read_text().replace(find, put, 1))
@@ -201,13 +216,16 @@ def test_what_is_no_report_is_a_problem_and_not_a_crash(tmp_path, find, put, say
 
 
 class Reader(HTMLParser):
-    """Notes what a page is made of, and that every tag is closed."""
+    """Notes the parts of a page, and that every tag is closed."""
 
     VOID = frozenset({"meta", "br", "rect", "line"})
 
     def __init__(self):
         super().__init__()
-        self.open, self.tags, self.text, self.attributes = [], [], "", []
+        self.open = []
+        self.tags = []
+        self.text = ""
+        self.attributes = []
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
@@ -266,8 +284,9 @@ def test_a_title_is_readable(text, title):
 
 
 @pytest.mark.parametrize("rule", [*BREAKS, *MIGRATION_BREAKS])
-def test_the_report_names_what_was_broken_on_purpose(rule, tmp_path, capsys):
-    facts = Settings(break_rule=rule, shoots=1).facts(Names("x"), OneNetwork(), "It rains.")
+def test_the_report_names_the_rule_broken_on_purpose(rule, tmp_path, capsys):
+    rehearsal = CombinedRehearsal([OneNetwork()])
+    facts = DrillSettings(break_rule=rule, shoots=1).facts(Names("x"), rehearsal, "It rains.")
     sentence = f"Broken on purpose with --break: {rule}: {facts['broken'].partition(': ')[2]}"
     assert len(sentence.split()) > 8
     for text in (
@@ -288,7 +307,7 @@ def test_the_report_names_what_was_broken_on_purpose(rule, tmp_path, capsys):
         ({"problems": ("lost",), "untested": ("x",)}, "BROKEN lost not exercised: x"),
     ],
 )
-def test_a_rule_that_was_not_exercised_is_told_everywhere(finding, words, capsys):
+def test_a_rule_that_was_not_exercised_is_marked_in_table_and_page(finding, words, capsys):
     found = Finding(rule="I1", title="t", **finding)
     show_rules([found])
     cells = [
@@ -301,7 +320,7 @@ def test_a_rule_that_was_not_exercised_is_told_everywhere(finding, words, capsys
     assert shown.replace(" ", "") in "".join(reader.text.split())
 
 
-def test_the_page_says_what_is_broken():
+def test_the_page_explains_a_failed_rule():
     seen = evidence(records=[])
     text = page(seen, judge(seen))
     assert "failed" in text
@@ -321,13 +340,13 @@ def test_a_drill_without_jinja2_ends_before_it_begins(command, monkeypatch, tmp_
     )
 
 
-def test_who_is_not_gone_has_a_bar_to_the_end_and_is_marked():
+def test_an_object_that_remains_has_a_bar_to_the_end_and_is_marked():
     drawn = page(evidence(lives=[life(gone=None), life("ControlPlane", gone=20.0)]), [])
     assert "a Infrastructure: being force-deleted, 15.0 s" in drawn
     assert drawn.count(MARK) == 2, "one in the legend"
 
 
-def test_a_bar_says_stuck_only_where_the_status_said_so():
+def test_a_bar_shows_stuck_only_where_the_status_did():
     assert "stuck in deletion, " in page(evidence(lives=[life()]), [])
     silent = page(evidence(lives=[life(stuck=None)]), [])
     assert "stuck in deletion, " not in silent
@@ -348,7 +367,7 @@ def test_the_timeline_begins_with_the_first_object():
 
 def test_errors_that_differ_in_ids_alone_are_one_row(capsys):
     errors = [f"vpc-{n}a{n} of shoot s{n} is in use (request 0f-{n}e)" for n in range(3)]
-    lives = [life(error=one, shoot=f"shoot--s{n}") for n, one in enumerate(errors)]
+    lives = [life(error=error, shoot=f"shoot--s{n}") for n, error in enumerate(errors)]
     lives.append(life(error="the zone is full", shoot="shoot--s9"))
     text = page(evidence(lives=lives), [])
     assert "3 Infrastructure" in text
@@ -361,7 +380,7 @@ def test_errors_that_differ_in_ids_alone_are_one_row(capsys):
     assert shown.count("is in use") == 1
 
 
-def test_the_page_says_what_was_tested_and_how_to_repeat_it():
+def test_the_page_names_version_commit_and_command():
     origin = Origin(version="1.2.3", commit="abc-dirty", command="actuator drill 'my mod:X'")
     for text in (
         page(evidence(origin=origin), []),
@@ -369,8 +388,9 @@ def test_the_page_says_what_was_tested_and_how_to_repeat_it():
     ):
         reader = Reader()
         reader.feed(text)
-        for words in attrs.astuple(origin):
-            assert words in reader.text
+        assert [words for words in attrs.astuple(origin) if words in reader.text] == [
+            *attrs.astuple(origin)
+        ]
 
 
 TAGGED = ExternalResource(type="VPC", tags={"shoot/shoot--a": "1"})
@@ -387,8 +407,8 @@ TAGGED = ExternalResource(type="VPC", tags={"shoot/shoot--a": "1"})
         pytest.param([TAGGED, attrs.evolve(OTHER, id="")], "1 2", id="and one that does not exist"),
     ],
 )
-def test_the_table_counts_what_is_recorded_by_id_or_tags(resources, numbers, tmp_path, capsys):
-    records = [Record(shoot="s", owner="o", resource=one) for one in resources]
+def test_the_table_counts_records_by_id_or_tags(resources, numbers, tmp_path, capsys):
+    records = [Record(shoot="s", owner="o", resource=resource) for resource in resources]
     show(evidence(records=records), [], tmp_path)
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "VPC" in line)
     assert row.replace("│", " ").split() == ["VPC", *numbers.split()]
@@ -397,9 +417,11 @@ def test_the_table_counts_what_is_recorded_by_id_or_tags(resources, numbers, tmp
 def test_the_index_links_the_reports_of_all_rounds_that_ran(tmp_path):
     findings = [Finding(rule="I1", title="t", problems=("<b>lost</b>",))]
     held = [
-        Held(round=Round("rain", CALM), findings=findings, drill="a1", seconds=3.0),
-        Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], drill="b2"),
-        Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
+        RoundResult(round=Round("rain", CALM), findings=findings, drill="a1", seconds=3.0),
+        RoundResult(
+            round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], drill="b2"
+        ),
+        RoundResult(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
     ]
     write_index(tmp_path, attrs.evolve(INDEX, held=held))
     reader = Reader()
@@ -435,7 +457,7 @@ def test_the_verdict_counts_only_shoots_that_were_stuck():
 
 
 def test_problems_that_the_page_leaves_out_are_counted():
-    seen = evidence(leftovers=[f"{number} is still there" for number in range(8)])
+    seen = evidence(remaining_objects=[f"{number} is still there" for number in range(8)])
     text = page(seen, judge(seen))
     assert "4 is still there" in text
     assert "and 3 more" in text
@@ -451,9 +473,9 @@ LOST = Arrival(shoot="shoot--a", what="<state>", sent="abc", came="")
         pytest.param({"moves": [move(problem="no luck")]}, {"M1"}, id="a problem"),
         pytest.param({"moves": [move(restored=None)]}, {"M1"}, id="not restored"),
         pytest.param({"kills": []}, {"M1"}, id="nobody was killed"),
-        pytest.param({"outside_moved": [VPC, VPC]}, {"M2"}, id="made twice"),
-        pytest.param({"outside_moved": [OTHER]}, {"M2"}, id="made anew"),
-        pytest.param({"outside_before": [], "outside_moved": []}, {"M2"}, id="nothing outside"),
+        pytest.param({"resources_moved": [VPC, VPC]}, {"M2"}, id="made twice"),
+        pytest.param({"resources_moved": [OTHER]}, {"M2"}, id="made anew"),
+        pytest.param({"resources_before": [], "resources_moved": []}, {"M2"}, id="nothing outside"),
         pytest.param({"calls": [call("source", "reconcile", 2.5)]}, {"M3"}, id="acts again"),
         pytest.param({"calls": [call("source", "delete", 1.5)]}, {"M3"}, id="deletes"),
         pytest.param({"calls": [call("destination", "restore", 1.5)]}, {"M3"}, id="too early"),
@@ -461,7 +483,7 @@ LOST = Arrival(shoot="shoot--a", what="<state>", sent="abc", came="")
         pytest.param({"arrivals": []}, {"M4"}, id="nothing to carry"),
         pytest.param({"left_in_source": ["x is still there"]}, {"M5"}, id="left in the source"),
         pytest.param({"left_in_destination": ["x"]}, {"M6"}, id="left in the destination"),
-        pytest.param({"outside_after": [VPC]}, {"M6"}, id="left outside"),
+        pytest.param({"resources_after": [VPC]}, {"M6"}, id="left outside"),
         pytest.param({"moves": [move(gone=None)]}, {"M6"}, id="not gone"),
     ],
 )
@@ -486,7 +508,7 @@ def hostile_evidence():
     return evidence(
         lives=[life(error=HOSTILE, codes=[HOSTILE], shoot=HOSTILE, kind=HOSTILE), life("C")],
         records=[Record(shoot=HOSTILE, owner=HOSTILE, resource=outside)],
-        outside_after=[outside],
+        resources_after=[outside],
         strips=[Strip(shoot=HOSTILE, text=f"Stripped {HOSTILE}")],
         bystanders=[Bystander(name=HOSTILE, problem=HOSTILE)],
     )
@@ -508,7 +530,7 @@ def test_the_tables_of_a_drill_hold_neither_markup_nor_control_characters(tmp_pa
     Terminal().stuck(seen.lives)
     show(seen, [*judge(seen), Finding(rule="x", title="y", problems=(HOSTILE, "z"))], tmp_path)
     held = Round(scenario="revoked", trouble=CALM)
-    show_rounds([Held(round=held, problem=HOSTILE)], tmp_path)
+    show_rounds([RoundResult(round=held, problem=HOSTILE)], tmp_path)
     shown = capsys.readouterr().out
     assert shown.replace("\n", "").isprintable()
     assert "BROKEN" in shown
@@ -522,7 +544,7 @@ def test_the_version_of_a_report_is_never_unknown(installed, monkeypatch):
 
 
 def test_a_step_has_the_time_of_the_wall_clock_and_the_cluster_is_named():
-    target = Target(host="a:1", user="me", server_version="v1.36.3", context="prod")
+    target = DrillCluster(host="a:1", user="me", server_version="v1.36.3", context="prod")
     acts = [Act(at=61.0, text="Deleting the shoots")]
     reader = Reader()
     reader.feed(page(evidence(acts=acts, target=target, manager="its own, beside yours"), []))

@@ -10,21 +10,22 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reports import evidence
 
 from actuator.errors import ActuatorError, ConfigurationError, Unavailable
 from generic.testing.drill.judge import unwritten
 from generic.testing.drill.names import Names
 from generic.testing.drill.report import check_folder, own_name, write_all
 from generic.testing.envtest import EnvtestError
+from tests.support.drills.evidence import evidence
 
-ONE_SCENARIO = "all_of_it:OneScenario"
+ONE_SCENARIO = "tests.support.drills.affordable:OneScenario"
 ROUNDS = 6
 OUTCOMES = {"holds": 0, "broken": 1, "error": 3, "interrupt": 130}
 """The outcomes of a drill, and the exit status of one that ends so."""
@@ -44,7 +45,7 @@ def outcome(name, **more):
         raise ActuatorError("the cluster <does> not start\x1b")
     if name == "interrupt":
         raise KeyboardInterrupt
-    broken = {"records": []} if name == "broken" else {}
+    broken: dict[str, Any] = {"records": []} if name == "broken" else {}
     return evidence(drill=Names().id, **broken, **more)
 
 
@@ -59,7 +60,7 @@ def drills(monkeypatch):
             before()
             return outcome(left.pop(0))
 
-        monkeypatch.setattr("generic.testing.drill.course.drill", run)
+        monkeypatch.setattr("generic.testing.drill.scenarios.drill", run)
 
     return replace
 
@@ -82,7 +83,7 @@ def test_each_kind_of_error_means_that_a_drill_could_not_run(
     def fail(*_):
         raise problem
 
-    monkeypatch.setattr("generic.testing.drill.course.drill", fail)
+    monkeypatch.setattr("generic.testing.drill.scenarios.drill", fail)
     command("drill", ONE_SCENARIO, "--output", tmp_path, status=3)
 
 
@@ -95,7 +96,9 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_drill(
     if folder == "full":
         folder = tmp_path
         no_more_space()
-    rehearsal = "moving:OneNetwork" if "migration" in flags else ONE_SCENARIO
+    rehearsal = (
+        "tests.support.drills.moving_rehearsal:OneNetwork" if "migration" in flags else ONE_SCENARIO
+    )
     done = command("drill", rehearsal, *flags, "--output", folder, status=3)
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"Error: --output {folder}: cannot write reports there: ")
@@ -126,8 +129,8 @@ def test_a_full_disk_between_the_rounds_loses_no_verdict(drills, no_more_space, 
 
 PROGRAM = """
 import sys
-from reports import evidence
-from generic.testing.drill import course
+from tests.support.drills.evidence import evidence
+from generic.testing.drill import scenarios
 from generic.tools.cli.main import main
 
 def drill(_settings, _rehearsal, watcher, _course):
@@ -136,7 +139,7 @@ def drill(_settings, _rehearsal, watcher, _course):
     watcher.stuck(evidence().lives)
     return evidence(records=[])
 
-course.drill = drill
+scenarios.drill = drill
 main(sys.argv[1:])
 """
 
@@ -159,7 +162,7 @@ def test_output_that_cannot_be_written_changes_no_verdict(arguments, status, wor
         )
     assert (done.returncode, done.stderr.decode()) == (status, words)
     reports = [json.loads(path.read_text()) for path in tmp_path.rglob("report.json")]
-    assert [one["passed"] for one in reports[:1]] == [False] * ("drill" in arguments)
+    assert [report["passed"] for report in reports[:1]] == [False] * ("drill" in arguments)
 
 
 def test_drills_in_one_folder_keep_their_reports(drills, command, tmp_path):
@@ -182,7 +185,9 @@ def test_drills_at_the_same_time_in_one_folder_keep_their_reports(tmp_path):
     for drill, files in texts.items():
         for name, text in files.items():
             assert own_name(tmp_path / name, drill).read_text() == text
-    assert (tmp_path / "report.json").read_text() in {one["report.json"] for one in texts.values()}
+    assert (tmp_path / "report.json").read_text() in {
+        text["report.json"] for text in texts.values()
+    }
     assert len(list(tmp_path.iterdir())) == 2 * len(ids) + 2, "no part of a file is left"
 
 
@@ -205,19 +210,19 @@ def test_the_index_has_every_round_whatever_their_outcomes(names, drills, comman
     words, status = expected(names)
     command("drill", ONE_SCENARIO, "--all", "--shoots", "1", "--output", tmp_path, status=status)
     told = json.loads((tmp_path / "index.json").read_text())
-    assert [one["verdict"] for one in told["rounds"]] == words
+    assert [round_["verdict"] for round_ in told["rounds"]] == words
     assert told["passed"] is (status == 0)
     assert told["started"].endswith("Z")
     assert told["origin"]["version"]
     assert told["origin"]["command"].startswith("actuator")
     page = (tmp_path / "index.html").read_text()
-    for one in told["rounds"]:
-        assert (one["report"] is None) is (one["verdict"] == "not run")
-        if one["report"]:
-            assert json.loads((tmp_path / one["report"]).read_text())["passed"] == (
-                one["verdict"] == "holds"
+    for round_ in told["rounds"]:
+        assert (round_["report"] is None) is (round_["verdict"] == "not run")
+        if round_["report"]:
+            assert json.loads((tmp_path / round_["report"]).read_text())["passed"] == (
+                round_["verdict"] == "holds"
             )
-            assert f'href="{one["report"].removesuffix("json")}html"' in page
+            assert f'href="{round_["report"].removesuffix("json")}html"' in page
     for value in (told["started"], told["origin"]["version"]):
         assert value in page
     check_junit(ET.parse(tmp_path / "junit.xml").getroot(), words)
@@ -231,7 +236,7 @@ def check_junit(root, words):
         assert (int(suite.get("failures")) > 0) is (word == "broken")
         assert int(suite.get("tests")) == len(suite.findall("testcase"))
         for tag in ("error", "failure", "skipped"):
-            assert all(one.get("message") for one in suite.iter(tag))
+            assert all(item.get("message") for item in suite.iter(tag))
 
 
 def test_two_indexes_in_one_folder_are_both_kept(drills, command, tmp_path):
@@ -239,10 +244,10 @@ def test_two_indexes_in_one_folder_are_both_kept(drills, command, tmp_path):
         drills(*names)
         command("drill", ONE_SCENARIO, "--all", "--output", tmp_path, status=status)
     indexes = [json.loads(path.read_text()) for path in tmp_path.glob("index-*.json")]
-    assert sorted(one["passed"] for one in indexes) == [False, True]
+    assert sorted(index["passed"] for index in indexes) == [False, True]
     for index in indexes:
-        for one in index["rounds"]:
-            report = json.loads((tmp_path / one["report"]).read_text())
+        for round_ in index["rounds"]:
+            report = json.loads((tmp_path / round_["report"]).read_text())
             assert report["passed"] is index["passed"]
     for name in ("index-*.html", "junit-*.xml"):
         assert len(list(tmp_path.glob(name))) == 2

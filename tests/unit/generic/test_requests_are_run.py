@@ -1,15 +1,18 @@
 """Laws of the operation annotation, for generated requests, failures, crashes and changes."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from request_world import Crash, World
 
 from actuator import v1alpha1
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Bastion, Infrastructure
 from generic.controller.predicates import OPERATION
 from generic.reconciler import annotation
 from generic.reconciler.annotation import Removal
+from tests.support.drills.request_model import Crash, World
 
 WATCHED = [cls.KIND for cls in (BackupBucket, BackupEntry, Bastion)]
 KINDS = [Infrastructure.KIND, *WATCHED]
@@ -37,13 +40,13 @@ def act(world, step):
 
 
 def live(kind, story):
-    """What has become of the object after the story, once nothing fails any more."""
+    """Play the story, then attempts without failures; return the object."""
     world = World(kind)
     for step in story:
         if step[0] != "attempt":
             act(world, step)
         elif world.pending:
-            world.attempt(step[1], [lambda one=one: act(world, one) for one in step[2]])
+            world.attempt(step[1], [partial(act, world, item) for item in step[2]])
     world.settle()
     return world
 
@@ -73,7 +76,7 @@ def _at_once(header):
     return Removal.BEFORE if OPERATION in header.annotations else Removal.NEVER
 
 
-CREATED = ("attempt", "success", [])
+CREATED: tuple[str, str, list[Any]] = ("attempt", "success", [])
 RESTORE_FAILS_THEN_RECONCILE = [
     CREATED,
     ("ask", "restore", True),

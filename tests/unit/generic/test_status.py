@@ -35,7 +35,7 @@ def shown(before, state, text, changed=None, failure=None, type=TYPE, ready=None
 
 
 def applied(patch, to):
-    """What the API server makes of such a patch."""
+    """The object after such a patch by the API server."""
     after = copy.deepcopy(to)
     for op in patch:
         if op["op"] == "test":
@@ -77,7 +77,7 @@ def test_an_error_says_the_same_twice_with_its_codes(before, codes):
 
 
 @pytest.mark.parametrize("before", [None, {}, BEFORE], ids=["no status", "empty", "full"])
-def test_success_takes_the_error_away(before):
+def test_success_removes_the_error(before):
     changed = {"providerStatus": {"b": 2}, "state": None}
     after = shown(before, LastOperationState.SUCCEEDED, "done", changed)
     assert "lastError" not in after
@@ -96,11 +96,9 @@ WAS_READY = {
     ]
 }
 DELETE = LastOperationType.DELETE
-PROCESSING, SUCCEEDED, ERROR = (
-    LastOperationState.PROCESSING,
-    LastOperationState.SUCCEEDED,
-    LastOperationState.ERROR,
-)
+PROCESSING = LastOperationState.PROCESSING
+SUCCEEDED = LastOperationState.SUCCEEDED
+ERROR = LastOperationState.ERROR
 
 
 @pytest.mark.parametrize(
@@ -122,11 +120,12 @@ PROCESSING, SUCCEEDED, ERROR = (
         ),
     ],
 )
-def test_a_kind_outside_gardener_says_it_by_the_condition_ready(
+def test_a_kind_outside_gardener_reports_by_the_condition_ready(
     type, state, failure, before, expected
 ):
     after = shown(before, state, "so it is", failure=failure, type=type, ready=READY)
-    others, found = after["conditions"][:-1], after["conditions"][-1]
+    others = after["conditions"][:-1]
+    found = after["conditions"][-1]
     assert (found["type"], found["status"], found["reason"]) == ("Ready", *expected)
     assert found["message"] == "so it is"
     assert others == (before or {"conditions": []})["conditions"][:-1]
@@ -138,7 +137,7 @@ def test_a_kind_outside_gardener_says_it_by_the_condition_ready(
     assert (waits is None) == (state is SUCCEEDED)
 
 
-def test_an_actuator_changes_everything_but_what_is_ours():
+def test_an_actuator_changes_every_field_but_ours():
     before = {"state": {"a": 1}, "nodesCIDR": "x", "lastOperation": {"type": "Create"}}
     after = {"state": {"a": 2}, "providerStatus": {}, "lastOperation": {"type": "Delete"}}
     assert status.changes(before, after) == {
@@ -171,9 +170,181 @@ def test_without_a_change_of_conditions_there_is_no_word_of_them():
     assert status.onto({"status": {"conditions": []}}, {"state": {}}, {}) == {"state": {}}
 
 
-def test_conditions_are_written_upon_what_was_read():
+def test_conditions_are_written_only_to_the_version_read():
     before = {"conditions": [{"type": "a", "status": "True"}]}
     wanted = {"conditions": [{"type": "b", "status": "True"}]}
     patch = status.patch(obj(before), wanted)
     test = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
     assert test in patch
+
+
+TESTS_UID = {"op": "test", "path": "/metadata/uid", "value": "u"}
+TESTS_VERSION = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
+NO_STATUS = {"op": "test", "path": "/status", "value": None}
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "operations"),
+    [
+        pytest.param(
+            None,
+            {"a": 1, "b": None},
+            [NO_STATUS, {"op": "add", "path": "/status", "value": {"a": 1}}],
+            id="without a status it is added whole",
+        ),
+        pytest.param(
+            {"b": 1},
+            {"a": 1, "b": None},
+            [
+                {"op": "add", "path": "/status/a", "value": 1},
+                {"op": "add", "path": "/status/b", "value": {}},
+                {"op": "remove", "path": "/status/b"},
+            ],
+            id="a field is removed also if it is missing",
+        ),
+        pytest.param(
+            {},
+            {"conditions": []},
+            [TESTS_VERSION, {"op": "add", "path": "/status/conditions", "value": []}],
+            id="conditions need the version that was read",
+        ),
+        pytest.param({}, {}, [], id="no field"),
+    ],
+)
+def test_a_patch_sets_exactly_the_given_fields(before, fields, operations):
+    assert status.patch(obj(before), fields) == [TESTS_UID, *operations]
+
+
+def test_a_condition_has_its_codes_and_times():
+    made = status.condition("T", "True", "R", "m", codes=[], now=NOW, since=None)
+    assert made == {
+        "type": "T",
+        "status": "True",
+        "reason": "R",
+        "message": "m",
+        "lastTransitionTime": NOW,
+        "lastUpdateTime": NOW,
+    }
+    denied = [ErrorCode.ERR_INFRA_UNAUTHENTICATED]
+    later = status.condition("T", "True", "R", "m", codes=denied, now=NOW, since="2025")
+    changed = {"lastTransitionTime": "2025", "codes": ["ERR_INFRA_UNAUTHENTICATED"]}
+    assert later == made | changed
+
+
+def test_the_condition_ready_has_the_codes_and_the_times_of_its_report():
+    failure = status.Failure(text="no", codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED])
+    after = shown(None, ERROR, "no", failure=failure, ready=READY)
+    [found] = after["conditions"]
+    assert found["codes"] == ["ERR_INFRA_UNAUTHENTICATED"]
+    assert found["lastUpdateTime"] == NOW
+    without_time = {"conditions": [{"type": "Ready", "status": "False"}]}
+    [found] = shown(without_time, ERROR, "no", failure=failure, ready=READY)["conditions"]
+    assert found["lastTransitionTime"] == NOW
+
+
+@pytest.mark.parametrize(
+    ("type", "was", "status_", "since"),
+    [
+        pytest.param(TYPE, "True", "True", "2025", id="a ready object stays ready"),
+        pytest.param(TYPE, "False", "False", "2025", id="as one that is not"),
+        pytest.param(DELETE, "True", "False", NOW, id="an object under deletion is not ready"),
+        pytest.param(DELETE, "False", "False", "2025", id="nor becomes it"),
+        pytest.param(TYPE, "Unknown", "False", NOW, id="unknown is not ready"),
+    ],
+)
+def test_processing_keeps_ready_only_for_an_object_that_stays(type, was, status_, since):
+    before = {"conditions": [{"type": "Ready", "status": was, "lastTransitionTime": "2025"}]}
+    [found] = shown(before, PROCESSING, "at it", type=type, ready=READY)["conditions"]
+    assert (found["status"], found["lastTransitionTime"]) == (status_, since)
+
+
+def test_the_acceptance_of_a_configuration_is_written_once_for_each_generation():
+    first = status.accepted(3, NOW, None)
+    assert first == status.condition(
+        "ConfigurationAccepted",
+        "True",
+        "Accepted",
+        "The configuration of generation 3 was accepted.",
+        codes=(),
+        now=NOW,
+        since=None,
+    )
+    assert status.accepted(3, "2027", first) is first
+    assert status.accepted(4, "2027", first)["lastTransitionTime"] == "2027"
+    assert status.accepted(3, "2027", {"type": "ConfigurationAccepted"})["message"]
+
+
+CONDITIONS = {name: {"type": name, "status": "True"} for name in "abc"}
+
+
+def conditions(names):
+    return {"conditions": [CONDITIONS[name] for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "wanted", "after"),
+    [
+        pytest.param("ab", "a", "", "b", id="one that the actuator removed"),
+        pytest.param("b", "a", "", "b", id="one that another controller removed too"),
+        pytest.param("b", "a", "a", "b", id="one that the actuator left as it was"),
+        pytest.param("b", "", "c", "bc", id="one that the actuator added"),
+        pytest.param("", "", "c", "c", id="the first"),
+    ],
+)
+def test_changed_conditions_are_merged_with_the_current_ones(now, before, wanted, after):
+    changed = {**conditions(wanted), "state": {}}
+    merged = status.onto({"status": conditions(now)}, changed, conditions(before))
+    assert merged == {**conditions(after), "state": {}}
+
+
+@pytest.mark.parametrize(
+    ("current", "changed", "kept"),
+    [
+        pytest.param(None, {}, [], id="no status"),
+        pytest.param({"conditions": None}, {}, [], id="no list"),
+        pytest.param({"conditions": ["x", {"type": "a"}]}, {}, [{"type": "a"}], id="no object"),
+        pytest.param(conditions("a"), conditions("b"), [CONDITIONS["b"]], id="changed ones"),
+        pytest.param(conditions("a"), {"x": 1}, [CONDITIONS["a"]], id="current ones"),
+    ],
+)
+def test_one_more_condition_is_added_to_the_changed_or_the_current_ones(current, changed, kept):
+    def make(before):
+        assert before is None
+        return {"type": "new"}
+
+    after = status.with_condition({"status": current}, changed, "new", make)
+    assert after == {**changed, "conditions": [*kept, {"type": "new"}]}
+
+
+def test_a_condition_that_exists_is_made_again_from_its_current_state():
+    now = {"status": conditions("ab")}
+    after = status.with_condition(
+        now, {}, "a", lambda before: {**(before or {}), "status": "False"}
+    )
+    assert after == {"conditions": [{"type": "a", "status": "False"}, CONDITIONS["b"]]}
+
+
+@pytest.mark.parametrize("name", ["lastOperation", "lastError", "observedGeneration"])
+def test_an_actuator_cannot_change_a_field_of_the_reconciler(name):
+    assert status.changes({name: 1}, {name: 2}) == {}
+    assert status.changes({name: 1}, {}) == {}
+    assert status.changes({}, {name: 2, "state": 0}) == {"state": 0}
+
+
+def test_the_last_operation_of_every_state_is_complete():
+    failure = status.Failure(text="no", codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED])
+    after = shown(BEFORE, ERROR, "no", failure=failure, type=DELETE)
+    assert after["lastOperation"] == {
+        "description": "no",
+        "lastUpdateTime": NOW,
+        "progress": 50,
+        "state": "Error",
+        "type": "Delete",
+    }
+    assert after["lastError"] == {
+        "description": "no",
+        "lastUpdateTime": NOW,
+        "codes": ["ERR_INFRA_UNAUTHENTICATED"],
+    }
+    uncoded = shown(BEFORE, ERROR, "no", failure=status.Failure(text="no"))
+    assert uncoded["lastError"] == {"description": "no", "lastUpdateTime": NOW}

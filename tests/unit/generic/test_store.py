@@ -1,7 +1,8 @@
-"""The store against a model of the API server: what others do, what we do, what a watch says."""
+"""The store against a model of the API server: writes of others, our writes, watch events."""
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -29,8 +30,8 @@ class ServerAndStore(RuleBasedStateMachine):
         self.read: dict[str, str] = {}
         self.known_dead: set[str] = set()
         self.shown: dict[str, str] = {}
-        """The names of the uids that were told of as new, but for those replaced since."""
-        self.told_gone: list[str] = []
+        """The names of the uids with an ADDED event, but for those replaced since."""
+        self.deleted_uids: list[str] = []
         self.backup: tuple[dict[str, dict[str, Any]], int] = {}, self.version
         self.uids = 0
 
@@ -96,8 +97,9 @@ class ServerAndStore(RuleBasedStateMachine):
             self.read[name] = entry.header.uid
 
     @rule(name=NAMES)
-    def we_are_told_that_what_we_read_is_gone(self, name: str) -> None:
-        uid, live = self.read.get(name), self.live.get(name)
+    def a_read_version_is_deleted(self, name: str) -> None:
+        uid = self.read.get(name)
+        live = self.live.get(name)
         if uid and (live is None or live["metadata"]["uid"] != uid):
             entry = self.store.get(Request("n", name))
             self.store.forget(Request("n", name), uid)
@@ -110,17 +112,18 @@ class ServerAndStore(RuleBasedStateMachine):
     @rule()
     def the_watch_goes_on(self) -> None:
         kind, obj = self.watch.pop(0)
-        request, version = Request("n", obj["metadata"]["name"]), version_of(obj)
+        request = Request("n", obj["metadata"]["name"])
+        version = version_of(obj)
         known = self.store.get(request)
         if kind is EventType.DELETED:
             event = self.store.observe_deleted(copied(obj))
-            self.keep_what_is_told(event)
+            self.keep_reported(event)
             if known is not None and known.header.uid == obj["metadata"]["uid"]:
                 assert event is not None
                 assert event.type is EventType.DELETED
             return
         event = self.store.observe(copied(obj))
-        self.keep_what_is_told(event)
+        self.keep_reported(event)
         if event is not None:
             assert event.own == (version in self.ours)
             assert event.new is not None
@@ -131,7 +134,8 @@ class ServerAndStore(RuleBasedStateMachine):
     @rule(name=NAMES, write=st.booleans(), gone=st.booleans())
     def the_watch_is_lost_and_everything_listed(self, name: str, write: bool, gone: bool) -> None:
         self.store.begin_list()
-        listed, version = [copied(obj) for obj in self.live.values()], self.version
+        listed = [copied(obj) for obj in self.live.values()]
+        version = self.version
         self.watch.clear()
         if write:  # after the list was made, before it is read
             self.we_write(name)
@@ -139,15 +143,15 @@ class ServerAndStore(RuleBasedStateMachine):
             self.we_read(name)
             self.others_write(name)
             self.others_delete(name)
-            self.we_are_told_that_what_we_read_is_gone(name)
+            self.a_read_version_is_deleted(name)
         for obj in listed:
-            self.keep_what_is_told(self.store.observe(obj, relisted=True))
+            self.keep_reported(self.store.observe(obj, relisted=True))
         events = self.store.prune(
             [Request("n", obj["metadata"]["name"]) for obj in listed], version
         )
         assert all(event.type is EventType.DELETED for event in events)
         for event in events:
-            self.keep_what_is_told(event)
+            self.keep_reported(event)
         self.highest.clear()
         if not self.watch:
             self.assert_equal()
@@ -160,7 +164,8 @@ class ServerAndStore(RuleBasedStateMachine):
     def etcd_is_restored(self, names: list[str]) -> None:
         """Objects are written since: with versions that others, or they themselves, had before."""
         before = {request.name: head.uid for request, head in self.store.headers()}
-        self.live, self.version = dict(self.backup[0]), self.backup[1]
+        self.live = dict(self.backup[0])
+        self.version = self.backup[1]
         for name in names:
             self.put(name, EventType.MODIFIED, annotations={"restore": str(self.uids)})
         self.ours.clear()
@@ -170,10 +175,11 @@ class ServerAndStore(RuleBasedStateMachine):
         live = {obj["metadata"]["uid"] for obj in self.live.values()}
         assert sorted(gone) == sorted(uid for n, uid in before.items() if n not in self.live)
         assert live - set(before.values()) <= told, "objects that exist again are shown"
-        self.told_gone, self.shown = [], {o["metadata"]["uid"]: n for n, o in self.live.items()}
+        self.deleted_uids = []
+        self.shown = {o["metadata"]["uid"]: n for n, o in self.live.items()}
 
     def list_again(self) -> tuple[set[str], list[str]]:
-        """Return the uids that were told of, and those of which was told that they are gone."""
+        """Return the uids with an event, and those with a DELETED event."""
         self.store.begin_list()
         self.watch.clear()
         self.highest.clear()
@@ -183,16 +189,17 @@ class ServerAndStore(RuleBasedStateMachine):
         told = {event.new.uid for event in events if event is not None and event.new is not None}
         return told, [e.old.uid for e in lost if e.old is not None and not e.own]
 
-    def keep_what_is_told(self, event: Event[Any] | None) -> None:
+    def keep_reported(self, event: Event[Any] | None) -> None:
         if event is None:
             return
         if event.type is EventType.DELETED:
             assert event.old is not None
             assert event.own == (event.old.uid in self.known_dead)
-            self.told_gone.append(event.old.uid)
+            self.deleted_uids.append(event.old.uid)
         elif event.type is EventType.ADDED:
             assert event.new is not None
-            name, gone = event.request.name, self.told_gone
+            name = event.request.name
+            gone = self.deleted_uids
             self.shown = {u: n for u, n in self.shown.items() if n != name or u in gone}
             self.shown[event.new.uid] = name
 
@@ -204,7 +211,7 @@ class ServerAndStore(RuleBasedStateMachine):
             self.highest[request.name] = (head.uid, head.resource_version)
 
     @invariant()
-    def what_is_known_to_be_dead_does_not_come_back(self) -> None:
+    def a_deleted_object_does_not_come_back(self) -> None:
         assert not self.known_dead & {head.uid for _, head in self.store.headers()}
 
     @invariant()
@@ -217,7 +224,7 @@ class ServerAndStore(RuleBasedStateMachine):
             self.the_watch_goes_on()
         self.assert_equal()
         live = {obj["metadata"]["uid"] for obj in self.live.values()}
-        told = [uid for uid in self.told_gone if uid in self.shown]
+        told = [uid for uid in self.deleted_uids if uid in self.shown]
         assert sorted(told) == sorted(self.shown.keys() - live), (
             "each that is gone is told of, once"
         )
@@ -258,7 +265,7 @@ def thing(name: str, version: int, uid: str = "uid-1") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Thing", "metadata": meta}
 
 
-def test_a_list_replaces_what_is_newer_because_etcd_may_have_been_restored() -> None:
+def test_a_list_replaces_newer_objects_because_etcd_may_have_been_restored() -> None:
     store: Store[Any] = Store(Resource("v1", "things"), header)
     store.observe(thing("a", 900))
     store.observe(thing("b", 901, "uid-2"))
@@ -318,7 +325,8 @@ def test_a_compressed_store_returns_the_same_json_in_less_memory() -> None:
     compressed: Store[Any] = Store(Resource("v1", "things"), header, compressed=True)
     for store in (plain, compressed):
         store.observe(copied(obj))
-    entry, other = plain.get(Request("n", "a")), compressed.get(Request("n", "a"))
+    entry = plain.get(Request("n", "a"))
+    other = compressed.get(Request("n", "a"))
     assert entry is not None
     assert other is not None
     assert (other.header, other.raw) == (entry.header, entry.raw)
@@ -326,3 +334,82 @@ def test_a_compressed_store_returns_the_same_json_in_less_memory() -> None:
     gone = compressed.observe_deleted(copied(obj))
     assert gone is not None
     assert gone.last == entry.raw
+
+
+def deleting(obj: dict[str, Any], *finalizers: str) -> dict[str, Any]:
+    meta = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [*finalizers]}
+    return {**obj, "metadata": {**obj["metadata"], **meta}}
+
+
+@pytest.mark.parametrize(
+    ("known", "answer", "kept", "is_own", "has_before"),
+    [
+        (thing("a", 5), thing("a", 6), 6, True, True),
+        (thing("a", 7), thing("a", 6), 7, True, True),
+        (None, thing("a", 6), None, True, False),
+        (thing("a", 5), thing("a", 6, "new"), 6, True, False),
+        (thing("a", 5), deleting(thing("a", 6), "x"), 6, True, True),
+        (thing("a", 5), deleting(thing("a", 6)), None, False, True),
+        (thing("a", 5, "new"), deleting(thing("a", 4)), 5, False, False),
+        (None, deleting(thing("a", 6)), None, False, False),
+    ],
+    ids=[
+        *("newer", "older than the watch", "not yet seen", "another object of the name"),
+        *("deleting with a finalizer", "deleted", "an old object is deleted", "unknown deleted"),
+    ],
+)
+def test_an_answer_to_our_write_is_stored_unless_the_watch_is_ahead(
+    known: dict[str, Any] | None,
+    answer: dict[str, Any],
+    kept: int | None,
+    is_own: bool,
+    has_before: bool,
+) -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    if known is not None:
+        store.observe(known)
+    entry, event = store.written(answer)
+    now = store.get(Request("n", "a"))
+    assert (now and now.header.resource_version) == kept
+    assert store.is_own(Request("n", "a"), version_of(answer)) is is_own
+    assert (event.type, event.own, event.new) == (EventType.MODIFIED, True, entry.header)
+    assert (event.old is not None) is has_before
+
+
+@pytest.mark.parametrize(
+    ("known", "seen", "relisted", "type", "kept", "is_late"),
+    [
+        (None, thing("a", 5), False, EventType.ADDED, 5, False),
+        (thing("a", 5), thing("a", 6), False, EventType.MODIFIED, 6, False),
+        (thing("a", 5), thing("a", 5), False, None, 5, False),
+        (thing("a", 5), thing("a", 4), False, EventType.MODIFIED, 5, True),
+        (thing("a", 5), thing("a", 4), True, EventType.MODIFIED, 4, False),
+        (thing("a", 5), thing("a", 5), True, None, 5, False),
+        (thing("a", 5), thing("a", 6, "new"), False, EventType.ADDED, 6, False),
+        (thing("a", 5), thing("a", 5, "new"), False, EventType.ADDED, 5, False),
+    ],
+    ids=[
+        *("new", "newer", "the same", "older", "older in a list", "the same in a list"),
+        *("another object", "another object of an equal version"),
+    ],
+)
+def test_an_observed_object_is_stored_and_delivered_by_its_version(
+    known: dict[str, Any] | None,
+    seen: dict[str, Any],
+    relisted: bool,
+    type: EventType | None,
+    kept: int,
+    is_late: bool,
+) -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    if known is not None:
+        store.observe(known)
+    event = store.observe(seen, relisted=relisted)
+    now = store.get(Request("n", "a"))
+    assert now is not None
+    assert now.header.resource_version == kept
+    if type is None:
+        assert event is None
+    else:
+        assert event is not None
+        assert (event.type, event.late, event.relisted) == (type, is_late, relisted)

@@ -12,9 +12,23 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from tenantside import (
+
+from actuator.codec import read_json
+from actuator.errors import ApiError, NotServed, ShootUnreachable, Unavailable
+from generic.kube import connecting, tenants
+from generic.kube.client import HttpClient, _quoted
+from generic.kube.clock import SystemClock
+from generic.kube.tenants import AnswerRefused, Share
+from generic.kube.transport import HttpTransport
+from generic.reconciler import calls
+from generic.reconciler.calls import Call, ShootClient
+from generic.reconciler.operation import Operation
+from generic.tools.packaging.chart import MALLOC
+from tests.support.cluster.tenant_server import (
     CLIENTS,
     DEPLOYMENTS,
     DISCOVERY,
@@ -30,21 +44,10 @@ from tenantside import (
     slow_names,
     whole,
 )
+from tests.support.objects.stand_ins import UNUSED
 
-from actuator.codec import read_json
-from actuator.errors import ApiError, NotServed, ShootUnreachable, Unavailable
-from generic.kube import connecting, tenants
-from generic.kube.client import HttpClient, _quoted
-from generic.kube.clock import SystemClock
-from generic.kube.delegating import DelegatingClient
-from generic.kube.tenants import Refused, Share
-from generic.kube.transport import HttpTransport
-from generic.reconciler import calls
-from generic.reconciler.calls import Call, ShootClient
-from generic.reconciler.operation import Operation
-from generic.tools.packaging.chart import MALLOC
-
-LIMIT, SLACK = 0.4, 2.0
+LIMIT = 0.4
+SLACK = 2.0
 
 
 @pytest.fixture(autouse=True)
@@ -94,10 +97,10 @@ def test_a_request_ends_in_time_also_through_a_proxy(monkeypatch):
 def test_a_transport_that_does_not_check_its_deadline_is_seen(monkeypatch):
     made = HttpTransport.__init__
 
-    def forgetful(*given, is_trusted, **named):
+    def without_trust(*given, is_trusted, **named):
         made(*given, **named)
 
-    monkeypatch.setattr(HttpTransport, "__init__", forgetful)
+    monkeypatch.setattr(HttpTransport, "__init__", without_trust)
     phases = ["body", "chunk extension", "trailer"]
     assert late(phases, 0.2, 0.6) == (phases, [])
 
@@ -119,12 +122,12 @@ def test_a_name_that_is_not_resolved_takes_no_longer_than_the_request(start, mon
 
 
 def test_the_number_of_names_that_are_resolved_at_a_time_is_bounded(start, monkeypatch):
-    monkeypatch.setattr(connecting, "_MOST_LOOKUPS", 2)
+    monkeypatch.setattr(connecting, "_MAX_LOOKUPS", 2)
     server = start([(OK, 1, 0.0)])
     with slow_names(monkeypatch, 60.0) as asked:
         for number in range(4):
             client = server.client(f"a{number}.example", 0.1)
-            assert seconds(lambda: client.get(NODES, "a"))[0] < SLACK
+            assert seconds(lambda client=client: client.get(NODES, "a"))[0] < SLACK
         assert server.client(seconds=5.0).get(NODES, "a")
         assert asked == ["a0.example", "a1.example"]
 
@@ -135,17 +138,17 @@ def test_all_addresses_of_a_name_have_the_time_of_one_request(monkeypatch):
         full.listen(0)
         address = full.getsockname()
         waiting = [socket.socket() for _ in range(3)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(address)
+        for item in waiting:
+            item.setblocking(False)
+            item.connect_ex(address)
         time.sleep(0.05)
         monkeypatch.setattr(connecting, "_look_up", lambda *_: [address] * 100)
         server = TenantServer(PHASES["silence"])
         client = server.client("many.example", LIMIT)
         assert seconds(lambda: client.get(NODES, "a"))[0] < LIMIT + SLACK
         server.close()
-        for one in waiting:
-            one.close()
+        for element in waiting:
+            element.close()
 
 
 def test_the_deadline_of_a_request_does_not_end_the_next_one_on_its_connection(start):
@@ -170,7 +173,7 @@ def test_a_second_answer_on_a_connection_ends_in_time_too(start):
 
 
 def call(operation=Operation.RECONCILE):
-    return Call(operation, None, SystemClock(), lambda: None, 60.0)
+    return Call(operation, UNUSED, SystemClock(), lambda: None, 60.0)
 
 
 def shoot_client(server, patience=None):
@@ -180,7 +183,8 @@ def shoot_client(server, patience=None):
 def test_only_some_requests_wait_long_for_slow_shoots(start, monkeypatch):
     monkeypatch.setattr(calls, "_SHOOT_SECONDS", 1.5)
     monkeypatch.setattr(calls, "_FORCED_SECONDS", 0.3)
-    server, patience = TenantServer(PHASES["body"]), threading.Semaphore(2)
+    server = TenantServer(PHASES["body"])
+    patience = threading.Semaphore(2)
 
     def waits(_number):
         client = shoot_client(server, patience)
@@ -253,7 +257,7 @@ TEXTS = {
 
 
 def underestimated(names):
-    """Those whose decoding needs more memory than was expected."""
+    """Answers whose decoding needs more memory than expected."""
     found = []
     for name in names:
         text = TEXTS[name]
@@ -269,14 +273,14 @@ def underestimated(names):
 
 
 def test_no_answer_needs_more_memory_than_is_expected_before_it_is_decoded(monkeypatch):
-    monkeypatch.setattr(tenants, "_MOST", 2**40)
+    monkeypatch.setattr(tenants, "_MAX_TOTAL_BYTES", 2**40)
     assert underestimated(TEXTS) == []
     monkeypatch.setattr(tenants, "_PER_VALUE", 48)
     expensive = ["chains of objects", "distinct fields", "deep"]
     assert underestimated(expensive) == expensive
 
 
-def test_what_is_in_use_counts_until_its_last_object_is_dropped(start, monkeypatch):
+def test_memory_of_answers_counts_until_their_last_object_is_dropped(start, monkeypatch):
     monkeypatch.setattr(tenants, "_ALL", 8 * 2**20)
     wide = [
         {"metadata": {"name": str(n), "labels": {str(i): "x" for i in range(200)}}}
@@ -288,7 +292,9 @@ def test_what_is_in_use_counts_until_its_last_object_is_dropped(start, monkeypat
     client = start(*pages).client()
     kept = client.list(NODES)[3]
     kept_too = client.list(NODES)[3]
-    with pytest.raises(Refused, match="GET nodes: all answers need more than 8 MiB of memory"):
+    with pytest.raises(
+        AnswerRefused, match="GET nodes: all answers need more than 8 MiB of memory"
+    ):
         client.list(NODES)
     assert other.get(NODES, "a") == {"kind": "Node"}
     assert kept == kept_too
@@ -336,7 +342,7 @@ def test_all_pages_are_read_and_no_more_than_a_hundred(start):
     found = server.client().list(NODES)
     assert [item["number"] for item in found] == list(range(100))
     assert b"limit=100&continue=token-98 " in server.requests[-1]
-    with pytest.raises(Refused, match="GET nodes: the list has more than 100 pages"):
+    with pytest.raises(AnswerRefused, match="GET nodes: the list has more than 100 pages"):
         start(*(page(number, True) for number in range(101))).client().list(NODES)
 
 
@@ -377,7 +383,7 @@ def test_a_404_leads_to_a_hundred_requests_at_most(start):
 def test_a_stream_of_a_tenants_server_is_refused(start):
     server = start([(head(), 1, 0.0), (b"x" * 60_000, 9**9, 0.0)])
     with (
-        pytest.raises(Refused, match="GET /api/v1/nodes: a stream"),
+        pytest.raises(AnswerRefused, match="GET /api/v1/nodes: a stream"),
         server.client().stream("/api/v1/nodes", {}, read_timeout=1.0),
     ):
         pass
@@ -397,8 +403,8 @@ ODD = {
 @pytest.mark.parametrize("status", ODD.values(), ids=ODD)
 def test_a_health_check_shows_no_more_than_the_beginning_of_a_value(status):
     generation = ["\x80"] if "observedGeneration" in status else 0
-    client = DelegatingClient(None)
-    client.get = lambda *_: {"metadata": {"generation": generation}, "status": status}
+    obj = {"metadata": {"generation": generation}, "status": status}
+    client: Any = SimpleNamespace(get=lambda *_: obj)
     tracemalloc.start()
     began = time.process_time()
     found = CLIENTS["health check"](client, 5.0)
@@ -421,7 +427,7 @@ def test_long_names_are_not_kept(start):
 CHILD = """
 import sys, threading
 from generic.kube.client import connect
-from generic.kube.inline_kubeconfig import read_kubeconfig
+from generic.kube.kubeconfig import read_kubeconfig
 from actuator import Resource
 from actuator.errors import ApiError
 

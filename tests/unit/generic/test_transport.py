@@ -19,9 +19,9 @@ from actuator import Resource
 from actuator.errors import ApiError, Unavailable
 from generic.kube import connecting
 from generic.kube.client import Silence, connect
-from generic.kube.inline_kubeconfig import read_kubeconfig
+from generic.kube.kubeconfig import read_kubeconfig
 from generic.kube.transport import HttpTransport
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -32,7 +32,8 @@ class Server:
     """Runs `script(server, connection)` for each connection, with TLS if there is a context."""
 
     def __init__(self, script, tls=None):
-        self.script, self.tls = script, tls
+        self.script = script
+        self.tls = tls
         self.requests = []
         self.connections = []
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -89,7 +90,7 @@ def answering(*answers):
     return script
 
 
-def forever(answer):
+def endless(answer):
     def script(server, connection):
         while True:
             server.read(connection)
@@ -115,7 +116,7 @@ def start():
 
 @pytest.fixture(scope="module")
 def authority():
-    return Authority.new("transport")
+    return LocalAuthority.new("transport")
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def ask(sender, method="GET", target="/", headers=None, body=None, timeout=5.0):
 
 
 def test_requests_use_one_connection_after_another(start, secured, client):
-    server = start(forever(OK), secured())
+    server = start(endless(OK), secured())
     asked = client(server, "/prefix")
     for _ in range(3):
         asked.get(NAMESPACES, "a")
@@ -201,7 +202,7 @@ def test_the_connection_used_last_is_used_first_and_the_number_of_idle_ones_is_b
         with suppress(threading.BrokenBarrierError):
             barrier.wait(10)
         connection.sendall(OK)
-        forever(OK)(server, connection)
+        endless(OK)(server, connection)
 
     server = start(script)
     sender = plain(server, connections=2)
@@ -337,14 +338,14 @@ def test_an_answer_that_is_cut_or_not_http_is_an_error_of_the_connection(start, 
 
 @pytest.mark.parametrize("target", ["/a b", "/a\r\nX: y", "/\x00", "/é"])
 def test_a_target_cannot_add_a_header(start, target):
-    server = start(forever(OK))
+    server = start(endless(OK))
     with pytest.raises(ConnectionError, match="character that HTTP does not allow"):
         ask(plain(server), target=target)
     assert server.requests == []
 
 
 def test_a_header_cannot_add_another(start):
-    server = start(forever(OK))
+    server = start(endless(OK))
     with pytest.raises(ConnectionError, match="character that HTTP does not allow") as caught:
         ask(plain(server), headers={"Authorization": "Bearer secret\r\nX: y"})
     assert "secret" not in str(caught.value)
@@ -353,7 +354,7 @@ def test_a_header_cannot_add_another(start):
 
 def test_repeated_headers_are_joined(start):
     server = start(
-        forever(b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning: b\r\nContent-Length: 0\r\n\r\n")
+        endless(b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning: b\r\nContent-Length: 0\r\n\r\n")
     )
     assert ask(plain(server))[1]["warning"] == "a, b"
 
@@ -362,7 +363,7 @@ def test_a_large_body_is_sent_and_read_whole(start, secured, client):
     text = "x" * 3_000_000
     answer = json.dumps({"text": text}).encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer)
-    server = start(forever(head + answer), secured())
+    server = start(endless(head + answer), secured())
     assert client(server).create(NAMESPACES, {"metadata": {}, "text": text}) == {"text": text}
     assert json.loads(server.requests[0][2])["text"] == text
 
@@ -437,8 +438,8 @@ def test_a_server_without_tls_is_an_error_that_names_tls(start, client):
 def test_a_wrong_certificate_makes_the_client_read_its_configuration_again(
     start, secured, client, wrong
 ):
-    tls = secured("a.example") if wrong == "host" else secured(ca=Authority.new("another"))
-    server = start(forever(OK), tls)
+    tls = secured("a.example") if wrong == "host" else secured(ca=LocalAuthority.new("another"))
+    server = start(endless(OK), tls)
     asked = client(server)
     before = asked._access.transport
     with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
@@ -453,7 +454,7 @@ def test_the_name_of_the_server_in_the_kubeconfig_replaces_its_address(start, se
     tls = secured("api.example")
     seen = []
     tls.sni_callback = lambda _connection, name, _context: seen.append(name)
-    server = start(forever(OK), tls)
+    server = start(endless(OK), tls)
     assert client(server, name="api.example").get(NAMESPACES, "a") == {}
     assert seen == ["api.example"]
     assert server.requests[0][1]["Host"] == f"127.0.0.1:{server.port}"
@@ -464,7 +465,7 @@ def test_a_client_certificate_is_presented(start, secured, client, authority, tm
     (tmp_path / "ca").write_bytes(authority.key_pair.certificate)
     tls.load_verify_locations(tmp_path / "ca")
     tls.verify_mode = ssl.CERT_REQUIRED
-    server = start(forever(OK), tls)
+    server = start(endless(OK), tls)
     pair = authority.client("somebody", [])
     asked = client(server, pair=(pair.certificate, pair.key))  # it ends its connections with it
     assert asked.get(NAMESPACES, "a") == {}
@@ -477,7 +478,7 @@ def test_a_client_certificate_is_presented(start, secured, client, authority, tm
 
 def test_no_redirect_is_followed(start, secured, client):
     moved = b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n"
-    server = start(forever(moved), secured())
+    server = start(endless(moved), secured())
     with pytest.raises(ApiError):
         client(server).get(NAMESPACES, "a")
     assert len(server.requests) == 1
@@ -499,7 +500,7 @@ def stream_of(*pieces):
             connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
             time.sleep(0.002)
         connection.sendall(b"0\r\n\r\n")
-        forever(OK)(server, connection)
+        endless(OK)(server, connection)
 
     return script
 
@@ -558,7 +559,7 @@ def test_a_watch_ends_when_another_thread_shuts_it_down(start):
 
 
 def test_the_body_of_a_tenants_server_is_bounded(start, secured, client, tmp_path, monkeypatch):
-    monkeypatch.setattr("generic.kube.tenants._MOST_BYTES", 2**20)
+    monkeypatch.setattr("generic.kube.tenants._MAX_BYTES", 2**20)
     sent = []
 
     def script(server, connection):
@@ -638,7 +639,7 @@ def proxied(client, start, monkeypatch):
 
 
 def test_requests_and_watches_go_through_a_proxy(start, secured, proxied):
-    server = start(forever(OK), secured())
+    server = start(endless(OK), secured())
     asked, proxy = proxied(server, path="/prefix")
     assert asked.get(NAMESPACES, "a") == {}
     asked.create(NAMESPACES, {"metadata": {}})
@@ -657,14 +658,18 @@ def test_requests_and_watches_go_through_a_proxy(start, secured, proxied):
 
 def test_a_refusal_through_a_proxy_keeps_its_headers(start, secured, proxied):
     busy = b"HTTP/1.1 429 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"
-    asked, _ = proxied(start(forever(busy), secured()))
+    asked, _ = proxied(start(endless(busy), secured()))
     with pytest.raises(ApiError) as caught:
         asked.get(NAMESPACES, "a")
     assert (caught.value.status, caught.value.retry_after) == (429, 7.0)
 
 
 def test_errors_behind_a_proxy_are_those_of_a_direct_connection(start, secured, proxied):
-    silent = start(lambda server, connection: (server.read(connection), time.sleep(1)), secured())
+    def read_only(server, connection):
+        server.read(connection)
+        time.sleep(1)
+
+    silent = start(read_only, secured())
     asked, _ = proxied(silent)
     with pytest.raises(Silence, match="GET /api/v1/namespaces/a: TimeoutError: "):
         asked.within(0.2).get(NAMESPACES, "a")
@@ -673,7 +678,7 @@ def test_errors_behind_a_proxy_are_those_of_a_direct_connection(start, secured, 
     with pytest.raises(Unavailable, match="ConnectionError") as caught:
         asked.get(NAMESPACES, "a")
     assert "object at 0x" not in str(caught.value)
-    stranger = start(forever(OK), secured(ca=Authority.new("another")))
+    stranger = start(endless(OK), secured(ca=LocalAuthority.new("another")))
     asked, _ = proxied(stranger)
     before = asked._access.transport
     for _ in range(2):
@@ -684,7 +689,7 @@ def test_errors_behind_a_proxy_are_those_of_a_direct_connection(start, secured, 
 
 
 def test_a_proxy_that_refuses_or_is_not_there_is_unavailable(start, secured, proxied):
-    asked, proxy = proxied(start(forever(OK), secured()))
+    asked, proxy = proxied(start(endless(OK), secured()))
     proxy.script = answering(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
     with pytest.raises(Unavailable, match="403"):
         asked.get(NAMESPACES, "a")
@@ -703,7 +708,7 @@ print("urllib3" in sys.modules)
 
 
 def test_only_a_configuration_with_a_proxy_imports_urllib3(start, secured, client, tmp_path):
-    client(start(forever(OK), secured()))
+    client(start(endless(OK), secured()))
     command = [sys.executable, "-c", LOADED, str(tmp_path / "config")]
 
     def loads(**more):

@@ -19,16 +19,15 @@ from generic.controller.predicates import (
     conditions_changed,
     default_predicate,
     filtered,
-    finalizers_changed,
     first_sight,
     for_event_types,
-    has_name,
     has_namespace,
     has_operation_annotation,
     is_deleting,
     negate,
 )
 from generic.kube.headers import Event, EventType, Header, Owner, Request
+from tests.support.objects.predicates import finalizers_changed, has_name
 
 REQUEST = Request("n", "o")
 OUTSIDE = attrs.evolve(
@@ -58,7 +57,7 @@ FOREIGN = st.fixed_dictionaries(
         "owners": st.lists(st.builds(Owner, WORDS, WORDS, WORDS, WORDS, st.booleans())).map(tuple),
     }
 )
-"""Status, and what other controllers write, of an object whose work is unfinished."""
+"""Status, and fields of other controllers, of an object whose work is unfinished."""
 DECISIVE = st.fixed_dictionaries(
     {
         "uid": st.sampled_from(["u", "v"]),
@@ -75,7 +74,7 @@ DECISIVE = st.fixed_dictionaries(
         ),
     }
 )
-"""What decides the outcome of an operation."""
+"""The facts that decide the outcome of an operation."""
 
 
 def header_of(kind, decisive, foreign):
@@ -202,7 +201,8 @@ def test_no_predicate_hides_the_end_of_an_object_with_our_finalizer(kind, ignori
     def law(authors, decisive, old, new):
         held = decisive | {"deletion_timestamp": "2026-01-01T00:00:00Z", "ours": True}
         passes = filtered(kind, authors, trigger)
-        state, before = header_of(kind, held, new), held | {"deletion_timestamp": None}
+        state = header_of(kind, held, new)
+        before = held | {"deletion_timestamp": None}
         assert passes(first_sight(REQUEST, state))
         assert passes(event(header_of(kind, before, old), state))
 
@@ -229,14 +229,19 @@ def state(*finalizers, kind=OUTSIDE):
     return header_of(kind, PLAIN, CALM | {"annotations": {}, "finalizers": finalizers})
 
 
+def flipping(answers):
+    flips = cycle(answers)
+    return lambda _event: next(flips)
+
+
 def test_a_predicate_that_contradicts_itself_selects_no_change():
     trigger = default_predicate(OUTSIDE, ignore_operation_annotation=False)
-    change, dice = event(state(), state("a/a")), random.Random(7)
+    change = event(state(), state("a/a"))
+    rng = random.Random(7)
     for answers in ([True, False], [True, True, False], [False, True, True]):
-        flips = cycle(answers)
-        passes = filtered(OUTSIDE, [lambda _event, flips=flips: next(flips)], trigger)
+        passes = filtered(OUTSIDE, [flipping(answers)], trigger)
         assert not any(passes(change) for _ in range(200))
-    passes = filtered(OUTSIDE, [lambda _event: dice.random() < 0.5], trigger)
+    passes = filtered(OUTSIDE, [lambda _event: rng.random() < 0.5], trigger)
     assert sum(passes(change) for _ in range(500)) < 10
 
 

@@ -9,6 +9,7 @@ import copy
 import pytest
 
 from actuator.errors import ConfigurationError
+from actuator.meta import Raw
 from generic.library.manifests import manifest
 from generic.library.references import make_unique, with_references
 
@@ -79,9 +80,10 @@ POD = {
     ],
     "imagePullSecrets": [{"name": "name"}],
 }
-SECRETS, CONFIG_MAPS = ["s0", "s1", "s2", "s3", "s4", "name"], ["c1", "c2", "c3", "c4"]
+SECRETS = ["s0", "s1", "s2", "s3", "s4", "name"]
+CONFIG_MAPS = ["c1", "c2", "c3", "c4"]
 TEMPLATE = {"metadata": {"annotations": {"kept": "1", f"{PREFIX}secret-old": "old"}}, "spec": POD}
-WORKLOADS = {
+WORKLOADS: dict[str, tuple[Raw, list[tuple[str, ...]]]] = {
     "Pod": (POD, [()]),
     "Deployment": ({"template": TEMPLATE}, [(), ("spec", "template")]),
     "Job": ({"template": {"spec": POD}}, [(), ("spec", "template")]),

@@ -51,7 +51,7 @@ def test_a_warning_is_logged_once_for_all_objects_of_a_kind(caplog):
         for plural in ("infrastructures", "workers"):
             path = f"/apis/extensions.gardener.cloud/v1alpha1/namespaces/{namespace}/{plural}/x"
             warnings.log(path, '299 - "unknown field"')
-    paths = [vars(one)["fields"]["path"] for one in caplog.records]
+    paths = [vars(record)["fields"]["path"] for record in caplog.records]
     assert [path.split("/")[5:7] for path in paths] == [
         ["a", "infrastructures"],
         ["a", "workers"],

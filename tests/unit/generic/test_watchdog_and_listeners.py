@@ -1,19 +1,22 @@
-"""What must not depend on listeners and predicates: outcomes, and the end of a track."""
+"""Outcomes and the end of a track do not depend on listeners and predicates."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from actuator.meta import Kind
 from actuator.v1alpha1 import Infrastructure
-from generic.controller.metrics import Outcome
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Event, EventType, Request
-from generic.manager.wiring import Served
+from generic.manager.routing import Served
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
+from generic.reconciler.lifecycle import CleanedUp, Finished
 from generic.reconciler.reporter import Reporter, Sinks
-from generic.reconciler.track import CleanedUp, Tracks
+from generic.reconciler.track import Tracks
+from generic.serving.metrics import Outcome
+from tests.support.objects.stand_ins import UNUSED
 
 KIND: Kind = Infrastructure.KIND
 REQUEST = Request("shoot", "infra")
@@ -25,28 +28,30 @@ def tracks():
 
 
 def test_a_listener_that_raises_changes_nothing_and_hides_nothing(tracks, caplog):
-    counted, received = [], []
+    counted: list[Outcome] = []
+    received: list[Any] = []
 
     def broken(ended):
         raise ValueError("of a listener")
 
-    metrics = SimpleNamespace(deletion=counted.append)
-    sinks = Sinks(events=None, metrics=metrics, listeners=[broken, received.append])
+    metrics: Any = SimpleNamespace(deletion=counted.append)
+    sinks = Sinks(events=UNUSED, metrics=metrics, listeners=[broken, received.append])
     Reporter(KIND, tracks.of(REQUEST, "uid"), sinks).deletion(Outcome.FAILED)
     assert counted == [Outcome.FAILED]
-    assert [(one.uid, one.outcome) for one in received] == [("uid", Outcome.FAILED)]
+    assert [(item.uid, item.outcome) for item in received] == [("uid", Outcome.FAILED)]
     assert "outcome listener failed" in caplog.text
 
 
 @pytest.mark.parametrize("is_pending", [False, True])
 def test_a_track_ends_with_its_object_also_where_predicates_no_longer_match(tracks, is_pending):
     track = tracks.of(REQUEST, "uid")
-    track.cleaned_up = CleanedUp(Outcome.DELETED, None) if is_pending else None
-    track.secrets = {REQUEST: None}
-    watchdog = DeletionWatchdog(KIND, None, tracks, None, SystemClock())
-    controller = SimpleNamespace(
+    if is_pending:
+        tracks.send(track, Finished(CleanedUp(Outcome.DELETED, None)))
+    tracks.keep_secret(track, REQUEST, None)
+    watchdog = DeletionWatchdog(KIND, UNUSED, tracks, UNUSED, SystemClock())
+    controller: Any = SimpleNamespace(
         started=True, on_event=lambda _: None, serves=lambda _request, _header: False
     )
-    last = SimpleNamespace(uid="uid")
+    last: Any = SimpleNamespace(uid="uid")
     Served(controller, watchdog).on_event(Event(EventType.DELETED, REQUEST, last, None))
     assert tracks.all() == ([track] if is_pending else [])

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509 import KeyUsage
 
 from actuator.errors import ConfigurationError
+from actuator.meta import Raw
 from generic.kube.certificates import CLIENT_AUTH, SERVER_AUTH, KeyPair, new_private_key
 from generic.library.webhooks.certificates import (
     DEFAULTS,
@@ -30,7 +31,8 @@ from generic.library.webhooks.certificates import (
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOSTS = ["gardener-extension-a.garden", "10.0.0.1", "::1"]
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
 
 
 def begun(at: datetime = START) -> Certificates:
@@ -71,7 +73,8 @@ def test_step_that_is_due(_why, steps, age, published, step):
 
 @pytest.mark.parametrize(("_why", "steps", "age", "published", "_step"), TABLE)
 def test_no_step_is_due_by_a_clock_that_is_not_trusted(_why, steps, age, published, _step):
-    since, now = None if published is None else START + published, START + age
+    since = None if published is None else START + published
+    now = START + age
     assert plan(after(*steps), since, HOSTS, now, DEFAULTS, is_trusted=False) is Step.NOTHING
 
 
@@ -118,7 +121,7 @@ def text(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-GARBLED = {
+GARBLED: dict[str, Raw] = {
     "no data": {},
     "null": {"data": None},
     "no key": {"data": {"ca.key": None}},
@@ -145,7 +148,7 @@ def test_a_garbled_secret_is_replaced(case):
 
 YEARS = timedelta(days=36500)
 SERVES, SIGNS = (KeyUsage(*[on in wanted for on in range(9)]) for wanted in ((0, 2), (5, 6)))
-KEYS = {
+KEYS: dict[str, Any] = {
     "P-256": ec.generate_private_key(ec.SECP256R1()),
     "P-384": ec.generate_private_key(ec.SECP384R1()),
     "RSA": rsa.generate_private_key(65537, 2048),
@@ -177,10 +180,11 @@ def certificate(authority: Certificates, **changes: Any) -> bytes:
         .not_valid_after(START + made["lasts"])
         .add_extension(names, critical=False)
     )
-    for one in (made["usage"], made["extended"], made["basic"]):
-        if one is not None:
-            builder = builder.add_extension(one, critical=True)
+    for item in (made["usage"], made["extended"], made["basic"]):
+        if item is not None:
+            builder = builder.add_extension(item, critical=True)
     key = serialization.load_pem_private_key(authority.key, password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
@@ -188,7 +192,7 @@ def forged(**parts: bytes) -> dict[str, Any]:
     """A Secret of ours with other parts."""
     given = {"ca.crt": parts.pop("ca", None), "ca.key": parts.pop("ca_key", None)}
     given |= {"tls.crt": parts.pop("crt", None), "tls.key": parts.pop("key", None)}
-    return {"data": begun().data() | {name: text(one) for name, one in given.items() if one}}
+    return {"data": begun().data() | {name: text(item) for name, item in given.items() if item}}
 
 
 def test_a_certificate_as_ours_is_read():
@@ -290,11 +294,12 @@ class World:
     """Two replicas that pass at random times, and an API server that learns late."""
 
     def __init__(self, seed: int, lifetimes: Lifetimes) -> None:
-        self.random, self.lifetimes = random.Random(seed), lifetimes
+        self.random = random.Random(seed)
+        self.lifetimes = lifetimes
         self.secret = begun_with(lifetimes)
         self.published = [(START, self.secret.bundle)]
         self.replicas = [(self.secret, START), (self.secret, START)]
-        """What each serves, and since when it knows that the bundle is published."""
+        """The certificate that each serves, and the time when it saw the published bundle."""
 
     def step(self, now: datetime) -> Step:
         who = self.random.randrange(2)
@@ -332,7 +337,8 @@ def begun_with(lifetimes: Lifetimes) -> Certificates:
 def test_the_certificate_is_trusted_at_every_moment(seed):
     """Replicas pass every half of a settle time at least; the API server learns in 0.9 of one."""
     lifetimes = Lifetimes(authority=30 * HOUR, serving=10 * HOUR, settle=HOUR)
-    world, now = World(seed, lifetimes), START
+    world = World(seed, lifetimes)
+    now = START
     steps: list[Step] = []
     while steps.count(Step.DROP) < 2:
         now += HOUR * world.random.uniform(0.01, 0.12)
@@ -343,7 +349,7 @@ def test_the_certificate_is_trusted_at_every_moment(seed):
     assert steps.count(Step.ADD) == 2
 
 
-def test_an_authority_that_vanished_is_replaced_and_the_old_bundle_kept():
+def test_a_lost_authority_is_replaced_and_the_old_bundle_kept():
     current = begun()
     foreign = attrs.evolve(current, trusted=begun().trusted, key=begun().key)
     for is_trusted in (True, False):

@@ -9,7 +9,7 @@ from actuator.cluster import Cluster
 from actuator.meta import Kind, Object
 from actuator.v1alpha1 import KINDS, BackupBucket, OperatingSystemConfig
 from generic.library.managedresources import ManagedResource
-from generic.library.webhooks import Webhook
+from generic.library.webhooks import CloudProfile, NamespacedCloudProfile, Shoot, Webhook
 from generic.library.webhooks.lint import findings
 from generic.library.webhooks.targets import of_type
 from generic.reconciler.orphans import Orphan
@@ -28,8 +28,8 @@ def kind(name: str, group: str = "") -> type[Object]:
 
 
 def webhook(**given: Any) -> Webhook:
-    """Return a webhook without findings, except for what is given."""
-    usual = {
+    """Return a webhook without findings, except for the given fields."""
+    usual: dict[str, Any] = {
         "name": "mine",
         "kinds": [OperatingSystemConfig],
         "handle": lambda _request: None,
@@ -52,7 +52,11 @@ def webhook(**given: Any) -> Webhook:
         {"operations": ["CREATE"]},
         {"kinds": [kind("Deployment", "apps")]},
         {"kinds": [kind("Secret")]},
-        {"kinds": [one for one in KINDS if one.KIND.namespaced]},
+        {"kinds": [item for item in KINDS if item.KIND.namespaced]},
+        {"subresource": "status", "failure_policy": "Ignore"},
+        {"subresource": "status", "kinds": [NamespacedCloudProfile]},
+        {"subresource": "status", "kinds": [CloudProfile], "object_labels": LABELS},
+        {"subresource": "status", "kinds": [NamespacedCloudProfile], "mutating": False},
     ],
 )
 def test_a_webhook_that_selects_its_objects_has_no_finding(given):
@@ -104,7 +108,12 @@ def test_kinds_that_deletions_and_clusters_depend_on_are_never_intercepted(cls, 
         ({"operations": ["DELETE"]}, "operations=['DELETE']: set CREATE or UPDATE, or both"),
         ({"operations": ["*"]}, "operations=['*']: set CREATE or UPDATE, or both"),
         ({"operations": []}, "operations=[]: set CREATE or UPDATE, or both"),
-        ({"subresource": "status"}, "subresource='status' intercepts what controllers report"),
+        ({"subresource": "status"}, "controllers report about OperatingSystemConfig, which a"),
+        (
+            {"subresource": "status", "mutating": False, "failure_policy": "Ignore"},
+            "which a deletion waits for; remove it, or use mutates(…, failure_policy='Ignore')",
+        ),
+        ({"subresource": "status", "kinds": [NamespacedCloudProfile, Shoot]}, "about Shoot, which"),
         ({"subresource": "finalizers"}, "subresource='finalizers' intercepts what controllers"),
         ({"subresource": "*"}, "subresource='*' intercepts what controllers report"),
         ({"subresource": "eviction"}, "subresource='eviction' intercepts what controllers"),

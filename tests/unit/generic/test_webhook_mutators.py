@@ -1,18 +1,21 @@
-"""Handlers get typed objects and change them in place; the patch has only what they changed."""
+"""Handlers get typed objects and change them in place; the patch has only their changes."""
 
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 from typing import Any
 
+import attrs
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.codec import decode, encode
-from actuator.v1alpha1 import File, OperatingSystemConfig, Unit
+from actuator.v1alpha1 import Cluster, ContainerdConfig, File, OperatingSystemConfig, Unit
+from actuator.v1alpha1.operatingsystemconfig import FileContentInline
 from generic.library.webhooks import READ_CLUSTER, mutates
 from generic.library.webhooks.controlplane import (
     KERNEL_SETTINGS,
@@ -37,17 +40,19 @@ from generic.library.webhooks.objects import (
     Container,
     Deployment,
     Etcd,
+    PodVolume,
     ResourcePolicy,
     Secret,
     Service,
     StatefulSet,
     VerticalPodAutoscaler,
-    Volume,
 )
 from generic.library.webhooks.review import evaluate, parse
 from generic.library.webhooks.targets import cloudprovider, network, of_type, pod_dns
 from generic.testing.admission import admit
+from tests.support.objects.stand_ins import StandIn
 
+KUBECONFIG = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
 NAMES = st.sampled_from(["a", "b", "feature-gates", "a-b"])
 FLAGS = st.lists(
     st.builds(lambda name, value: f"--{name}={value}", NAMES, st.sampled_from(["", "x=1", "y,z"]))
@@ -62,12 +67,14 @@ def test_a_flag_is_set_once(flags, name, value):
     once = list(flags)
     ensure_flag(flags, name, value)
     assert flags == once
-    assert [one for one in flags if one.partition("=")[0] == f"--{name}"] == [f"--{name}={value}"]
+    assert [flag for flag in flags if flag.partition("=")[0] == f"--{name}"] == [
+        f"--{name}={value}"
+    ]
 
 
 @given(FLAGS, NAMES)
 def test_a_removed_flag_is_gone_and_others_stay(flags, name):
-    others = [one for one in flags if one.partition("=")[0] != f"--{name}"]
+    others = [flag for flag in flags if flag.partition("=")[0] != f"--{name}"]
     remove_flag(flags, name)
     assert flags == others
 
@@ -83,13 +90,13 @@ def test_entries_of_a_flag_are_merged_by_key():
 
 
 def test_entries_are_replaced_or_appended_by_name():
-    volumes = [Volume(name="a", extra={"emptyDir": {}}), Volume(name="b")]
-    ensure(volumes, Volume(name="a", extra={"secret": {}}))
-    ensure(volumes, Volume(name="c"))
-    assert [one.name for one in volumes] == ["a", "b", "c"]
+    volumes = [PodVolume(name="a", extra={"emptyDir": {}}), PodVolume(name="b")]
+    ensure(volumes, PodVolume(name="a", extra={"secret": {}}))
+    ensure(volumes, PodVolume(name="c"))
+    assert [volume.name for volume in volumes] == ["a", "b", "c"]
     assert volumes[0].extra == {"secret": {}}
     remove(volumes, "a", "b")
-    assert [one.name for one in volumes] == ["c"]
+    assert [volume.name for volume in volumes] == ["c"]
 
 
 UNIT = """\
@@ -108,7 +115,7 @@ ExecStart=/opt/bin/kubelet \\
 
 def test_a_unit_keeps_order_repeated_options_and_continuations():
     unit = SystemdUnit.parse(UNIT)
-    assert [one.value for one in unit.options[1:3]] == ["a.service", "b.service"]
+    assert [option.value for option in unit.options[1:3]] == ["a.service", "b.service"]
     assert SystemdUnit.parse(unit.render()) == unit
     unit.ensure("Service", "ExecStartPre", "/bin/true")
     unit.ensure("Service", "ExecStartPre", "/bin/true")
@@ -124,14 +131,19 @@ def test_a_flag_in_a_command_leaves_quoted_arguments_alone():
     for _ in range(2):
         unit.ensure_exec_flag("a", "2")
         lines = [line.strip() for line in unit.options[0].value.split("\\\n")]
-        assert lines == ["/bin/sh -c 'exec  kubelet  -v 2'", "--a=2", "--b='c  d'"]
+        assert lines == ["/bin/sh -c", "'exec  kubelet  -v 2'", "--a=2", "--b='c  d'"]
+
+
+def inline_of(file: File) -> FileContentInline:
+    assert file.content.inline is not None
+    return file.content.inline
 
 
 def test_a_file_with_an_unknown_encoding_is_written_with_a_known_one():
     files = [decode(File, {"path": "/a", "content": {"inline": {"encoding": "x", "data": "y"}}})]
     ensure_file(files, "/a", "text")
     assert text_of(files[0]) == "text"
-    assert files[0].content.inline.encoding == "b64"
+    assert inline_of(files[0]).encoding == "b64"
 
 
 @pytest.mark.parametrize("text", ["Description=x", "[Unit]\nnothing"])
@@ -148,7 +160,7 @@ def test_a_file_keeps_its_encoding(encoding, text):
     files = [decode(File, given)]
     ensure_file(files, "/etc/a", text)
     assert (text_of(files[0]), files[0].permissions) == (text, 420)
-    assert files[0].content.inline.encoding == encoding
+    assert inline_of(files[0]).encoding == encoding
 
 
 def deployment(name: str, **container: Any) -> dict[str, Any]:
@@ -235,7 +247,7 @@ def test_every_manifest_survives_a_round_trip(cls, data):
     assert encode(decode(cls, manifest)) == manifest
 
 
-class Reader:
+class Reader(StandIn):
     """Answers with the Cluster of every namespace."""
 
     def get(self, resource, name, namespace=""):
@@ -290,7 +302,7 @@ class Mine(ControlPlaneMutator):
 
 
 def hooks() -> dict[str, Any]:
-    return {one.name: one for one in Mine("aws").webhooks()}
+    return {webhook.name: webhook for webhook in Mine("aws").webhooks()}
 
 
 def test_only_overridden_methods_have_webhooks():
@@ -303,6 +315,37 @@ def test_only_overridden_methods_have_webhooks():
     assert {tuple(hook.namespace_labels.items()) for hook in hooks().values()} == {
         (("shoot.gardener.cloud/provider", "aws"),)
     }
+
+
+METHODS = sorted(name for name in vars(ControlPlaneMutator) if name[0] != "_")
+METHODS = [name for name in METHODS if inspect.isfunction(getattr(ControlPlaneMutator, name))]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "webhooks"])
+def test_each_method_has_a_webhook_when_it_is_overridden(name):
+    own = type("Own", (ControlPlaneMutator,), {name: lambda *_: None})
+    assert len(own("aws").webhooks()) == 1
+
+
+def test_the_two_objects_of_the_vpn_server_and_the_resource_manager_are_changed():
+    class Servers(ControlPlaneMutator):
+        def gardener_resource_manager(self, request):
+            ensure_flag(request.new.pod.containers[0].args, "v", "4")
+
+        vpn_seed_server = vpn_seed_server_stateful_set = gardener_resource_manager
+
+    found = {hook.name: hook for hook in Servers("aws").webhooks()}
+    for name, kind in [
+        ("gardener-resource-manager", "Deployment"),
+        ("vpn-seed-server", "Deployment"),
+        ("vpn-seed-server", "StatefulSet"),
+    ]:
+        hook = found[f"controlplane-{kind.lower()}s"]
+        assert name in hook.names
+        (operation,) = admitted(hook, deployment(name, args=["--v=2"]) | {"kind": kind})
+        assert operation["value"] == "--v=4"
+    other = deployment("another", args=["--v=2"]) | {"kind": "StatefulSet"}
+    assert admitted(found["controlplane-statefulsets"], other) == []
 
 
 @pytest.mark.parametrize("place", ["seed", "backup"])
@@ -330,7 +373,36 @@ def test_the_cluster_is_read_only_for_a_method_that_needs_the_version():
     stored = admit(
         webhook, decode(OperatingSystemConfig, {"metadata": {"name": "a"}, "spec": spec})
     )
-    assert [one.path for one in stored.spec.files] == ["/etc/mine"]  # the client has no Cluster
+    assert [file.path for file in stored.spec.files] == ["/etc/mine"]  # the client has no Cluster
+
+
+def shoot_with(pool: dict[str, Any]) -> Cluster:
+    spec = {"provider": {"workers": [{"name": "a"}, pool]}}
+    return decode(
+        Cluster, {"metadata": {"name": "c", "uid": "u"}, "spec": {"shoot": {"spec": spec}}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("namespace", "pool", "target"),
+    [
+        ("shoot--a--b", {}, f"{KUBECONFIG}/kubeconfig"),
+        ("shoot--a--b", {"controlPlane": None}, f"{KUBECONFIG}/kubeconfig"),
+        ("shoot--a--b", {"controlPlane": {}}, "none"),
+        ("shoot--a--b", {"controlPlane": {"backup": {}}}, "none"),
+        ("kube-system", {"controlPlane": {}}, ""),
+    ],
+)
+def test_the_sidecar_mounts_a_kubeconfig_only_where_gardenlet_provides_it(namespace, pool, target):
+    """The values are those of ProviderSidecarContainer in Gardener."""
+    sidecar = machine_sidecar("aws", namespace, "image:1", shoot_with(pool))
+    assert f"--target-kubeconfig={target}" in sidecar.args
+    mounts = [mount.mount_path for mount in sidecar.volume_mounts]
+    assert mounts == ([KUBECONFIG] if target.startswith(KUBECONFIG) else [])
+
+
+def test_the_sidecar_in_kube_system_needs_no_cluster():
+    assert machine_sidecar("aws", "kube-system", "image:1").volume_mounts == []
 
 
 def test_the_sidecar_is_the_only_change():
@@ -355,6 +427,46 @@ def test_a_flag_in_the_command_is_one_operation():
             "value": "--cloud-provider=external",
         }
     ]
+
+
+class Runtime(ControlPlaneMutator):
+    def cri_config(self, request, config):
+        containerd = config.containerd or ContainerdConfig()
+        return attrs.evolve(config, containerd=attrs.evolve(containerd, sandbox_image="own:1"))
+
+    def kernel_settings(self, request, text):
+        return ""
+
+    def kubelet_cloud_provider_config(self, request, version):
+        return ""
+
+    def additional_provision_units_and_files(self, request):
+        ensure_file(request.new.spec.files, "/etc/first-boot", request.new.spec.purpose)
+
+
+@pytest.mark.parametrize("runtime", [{}, {"containerd": {"sandboxImage": "a:1", "other": [1]}}])
+def test_the_container_runtime_of_a_node_is_configured(runtime):
+    """Files that would be empty are left out: Gardener refuses them."""
+    hook = next(hook for hook in Runtime("aws").webhooks() if hook.name.endswith("nodes"))
+    given = osc("pool")
+    given["spec"]["criConfig"] = {"name": "containerd", "cgroupDriver": "systemd", **runtime}
+    patch = [item for item in admitted(hook, given) if "/units/" not in item["path"]]
+    (place,) = {item["path"].removeprefix("/spec/criConfig/containerd") for item in patch}
+    assert (place, patch[0]["value"]) == (
+        ("/sandboxImage", "own:1") if runtime else ("", {"sandboxImage": "own:1"})
+    )
+    del given["spec"]["criConfig"]
+    assert [item for item in admitted(hook, given) if "/units/" not in item["path"]] == []
+
+
+def test_the_user_data_of_machines_has_a_webhook_of_its_own():
+    hooks = {hook.name: hook for hook in Runtime("aws").webhooks()}
+    given = osc("pool")
+    given["spec"]["purpose"] = "provision"
+    (operation,) = admitted(hooks["controlplane-userdata"], given)
+    assert operation["value"]["path"] == "/etc/first-boot"
+    conditions = [str(hook.conditions) for hook in hooks.values()]
+    assert ["provision" in text for text in conditions] == [False, True]
 
 
 def osc(pool: str) -> dict[str, Any]:
@@ -384,7 +496,7 @@ def osc(pool: str) -> dict[str, Any]:
 def test_nodes_get_their_configuration_by_the_version_of_their_pool(pool, is_old):
     given = osc(pool)
     patch = admitted(hooks()["controlplane-nodes"], given)
-    changed = {one["path"]: one["value"] for one in patch}
+    changed = {item["path"]: item["value"] for item in patch}
     config = base64.b64decode(changed["/spec/files/0/content/inline/data"])
     assert yaml.safe_load(config) == {"maxPods": 110, "featureGates": {"A": is_old}}
     settings = base64.b64decode(changed["/spec/files/1/content/inline/data"])
@@ -417,7 +529,7 @@ def test_networks_are_selected_by_type_and_provider():
 
 def test_pods_get_other_name_servers():
     webhook = pod_dns(["prober"], lambda request: ["10.0.0.10"], namespace_labels={"a": "b"})
-    changed = {one["path"]: one["value"] for one in admitted(webhook, deployment("prober"))}
+    changed = {item["path"]: item["value"] for item in admitted(webhook, deployment("prober"))}
     assert changed["/spec/template/spec/dnsPolicy"] == "None"
     config = changed["/spec/template/spec/dnsConfig"]
     assert config["nameservers"] == ["10.0.0.10"]

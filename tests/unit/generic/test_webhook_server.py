@@ -18,14 +18,15 @@ import pytest
 
 from actuator.interface import FieldProblem
 from actuator.v1alpha1 import Network
-from generic.controller.httpserver import Address
-from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.certificates import SERVER_AUTH, issue, new_authority, x509
 from generic.kube.clock import SystemClock
 from generic.kube.timers import Timers
 from generic.library.webhooks import Denied, Webhook
 from generic.library.webhooks import server as server_module
 from generic.library.webhooks.server import WebhookServer, server_context
+from generic.serving.httpserver import Address
+from generic.serving.metrics.webhooks import WebhookMetrics
+from tests.support.objects.stand_ins import UNUSED
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,9 @@ class Started:
     """A server, and requests to it."""
 
     def __init__(self, server: WebhookServer, trust: ssl.SSLContext, metrics: Any) -> None:
-        self.server, self.trust, self.metrics = server, trust, metrics
+        self.server = server
+        self.trust = trust
+        self.metrics = metrics
 
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(
@@ -100,7 +103,7 @@ def start(tls) -> Iterator[Callable[..., Started]]:
         ]
         metrics = WebhookMetrics(CollectorRegistry(), handlers)
         timers = Timers("test", SystemClock())
-        server = WebhookServer(webhooks, Address("127.0.0.1", 0), None, timers, metrics)
+        server = WebhookServer(webhooks, Address("127.0.0.1", 0), UNUSED, timers, metrics)
         server.tls = tls[0]
         server.start()
         running.append((server, timers))
@@ -124,7 +127,7 @@ FAILS = f"test_webhook_server.py:{fail.__code__.co_firstlineno + 1}"
 
 
 def test_a_handler_that_raises_is_a_denial_or_ignored(start):
-    """Its message, which may have a secret, goes nowhere."""
+    """Its message, which may have a secret, is not written."""
     started = start(fail=fail, ignored=fail)
     response = started.ask("fail")
     assert not response["allowed"]
@@ -275,7 +278,7 @@ def test_a_connection_serves_many_requests(start):
 @pytest.mark.parametrize(
     "sent", [b"", b"\x16\x03\x01\x00\x05hello", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 4096]
 )
-def test_a_client_without_tls_disturbs_nobody(start, sent):
+def test_a_client_without_tls_disturbs_no_other(start, sent):
     started = start(hook=do_nothing)
     with socket.create_connection(("127.0.0.1", started.server.address.port)) as plain:
         plain.sendall(sent)
@@ -288,8 +291,8 @@ def test_a_slow_client_is_closed(start, monkeypatch):
     port = started.server.address.port
 
     def trickle() -> None:
-        for one in b"POST /webhooks/hook HTTP/1.1\r\n" * 100:
-            slow.sendall(bytes([one]))
+        for item in b"POST /webhooks/hook HTTP/1.1\r\n" * 100:
+            slow.sendall(bytes([item]))
             time.sleep(0.02)
 
     with (
@@ -307,12 +310,12 @@ def test_one_connection_too_many_closes_the_oldest_idle_one(start, monkeypatch):
     monkeypatch.setattr(WebhookServer, "connections", 3)
     started = start(hook=do_nothing)
     idle = [started.connect() for _ in range(3)]
-    for one in idle:
-        one.connect()
+    for item in idle:
+        item.connect()
     assert started.ask("hook")["allowed"]
     assert idle[0].sock.recv(1) == b""
-    for one in idle:
-        one.close()
+    for element in idle:
+        element.close()
 
 
 def test_draining_answers_and_closes_each_connection(start):
@@ -347,7 +350,8 @@ def test_a_running_request_ends_before_the_server_stops(start):
 def test_only_modern_tls_is_spoken(start):
     started = start(hook=do_nothing)
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    old.check_hostname = False
+    old.verify_mode = ssl.CERT_NONE
     old.minimum_version = ssl.TLSVersion.TLSv1_2
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     old.set_ciphers("AES128-SHA:@SECLEVEL=0")

@@ -15,21 +15,23 @@ from typing import Any
 
 import attrs
 import pytest
-from clocks import Hands
 
 from actuator.errors import AlreadyExists, Invalid, NotFound, Unavailable
+from actuator.interface import SECRETS
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
-from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
 from generic.kube.clock import WatchedClock, trusted_now
 from generic.kube.patches import tests_hold as holds
-from generic.library.webhooks import Target, mutates
+from generic.library.webhooks import WebhookTarget, mutates
 from generic.library.webhooks.certificates import DEFAULTS, Step, from_secret, take
 from generic.manager.options import Options
 from generic.manager.registry import Registry
-from generic.manager.webhooks import SECRETS, WebhookService, permissions, secret_name
+from generic.manager.webhooks import WebhookService, permissions, secret_name
+from generic.serving.metrics import Metrics
 from generic.testing.envtest.servers import free_port
+from tests.support.cluster.clocks import Hands
+from tests.support.objects.stand_ins import StandIn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "extension-a"
@@ -48,7 +50,7 @@ class Hand:
         return (self.time - START).total_seconds()
 
 
-class Store:
+class Store(StandIn):
     """The objects of a cluster, in memory."""
 
     def __init__(self) -> None:
@@ -71,7 +73,8 @@ class Store:
 
     def create(self, resource: Any, obj: Raw) -> Raw:
         if self.first is not None:
-            obj, self.first = self.first, None
+            obj = self.first
+            self.first = None
             self._put(resource, obj)
             raise AlreadyExists(409, "exists")
         return self._put(resource, obj)
@@ -120,11 +123,12 @@ class World:
     """One cluster with replicas."""
 
     def __init__(self) -> None:
-        self.store, self.clock = Store(), Hand()
+        self.store = Store()
+        self.clock = Hand()
         self.services: list[WebhookService] = []
 
     def registry(self, **more: Any) -> Registry:
-        given = {
+        given: dict[str, Any] = {
             "leader_election_id": "a-leader-election",
             "webhook_config_namespace": NAMESPACE,
             "webhook_config_server_port": free_port(),
@@ -170,7 +174,8 @@ def world() -> Iterator[World]:
 
 
 def test_replicas_share_one_secret(world):
-    first, second = world.replica(), world.replica()
+    first = world.replica()
+    second = world.replica()
     assert first.problem() == "no certificate yet"
     run(first)
     before = world.secret()
@@ -194,7 +199,7 @@ def test_the_first_of_two_new_replicas_wins(world):
 
 @pytest.mark.parametrize("data", [None, {}, {"tls.crt": "Zm9v"}])
 def test_a_garbled_secret_is_replaced_and_no_certificate_changes(world, data):
-    """The other replicas serve the certificate of before until their next pass."""
+    """The other replicas serve the earlier certificate until their next pass."""
     service = world.replica()
     run(service)
     before = world.secret()
@@ -228,7 +233,7 @@ def test_configurations_that_others_changed_are_restored(world):
     run(service)
     (key,) = (key for key in world.store.objects if key[0].startswith("mutating"))
     owners = world.store.objects[key]["metadata"]["ownerReferences"]
-    assert [(one["kind"], one["uid"]) for one in owners] == [("Namespace", "uid-owner")]
+    assert [(owner["kind"], owner["uid"]) for owner in owners] == [("Namespace", "uid-owner")]
     world.store.objects[key]["webhooks"] = []
     run(service)
     assert world.store.bundle() == service.authorities
@@ -324,7 +329,7 @@ def test_a_step_does_not_change_how_long_an_authority_is_known(world, hands, day
     assert world.secret() != added
 
 
-def test_readiness_tells_what_is_wrong(world):
+def test_readiness_names_the_problem(world):
     service = world.replica()
     world.store.is_down = True
     assert run(service) == 2
@@ -410,8 +415,13 @@ def test_the_secret_of_an_admission_component_is_in_its_own_cluster(world, monke
 
 def test_its_role_names_each_object_that_it_reads_or_changes(world):
     names = {
-        (one.resource, tuple(one.verbs), one.namespace, tuple(one.names))
-        for one in permissions(world.registry())
+        (
+            permission.resource.plural,
+            tuple(permission.verbs),
+            permission.namespace,
+            tuple(permission.names),
+        )
+        for permission in permissions(world.registry())
     }
     assert names == {
         ("secrets", ("get", "patch"), NAMESPACE, ("gardener-extension-a-webhooks",)),
@@ -432,7 +442,7 @@ def test_keys_are_in_no_text(world, caplog):
     assert current is not None
     for key in (current.key, current.serving.key):
         body = key.decode().splitlines()[1]
-        assert body not in repr(current) + str([vars(one) for one in caplog.records])
+        assert body not in repr(current) + str([vars(record) for record in caplog.records])
     assert "PRIVATE" not in repr(vars(service))
 
 
@@ -440,11 +450,13 @@ def test_a_shoot_that_lags_behind_delays_nothing_and_is_updated_later(world, mon
     answers = iter([False, True])
     monkeypatch.setattr("generic.library.webhooks.shoot.refresh", lambda *_: next(answers))
     registry = world.registry()
-    registry.add_webhooks(attrs.evolve(mark, name="inside", target=Target.SHOOT), shoot_origin="a")
+    registry.add_webhooks(
+        attrs.evolve(mark, name="inside", target=WebhookTarget.SHOOT), shoot_origin="a"
+    )
     service = WebhookService(registry, world.store, world.clock, Metrics(), DEFAULTS)
     world.services.append(service)
     for _ in range(3):  # the third pass does not ask again
         run(service)
         assert service.problem() is None
-        assert len(service.shoot_manifests()) == 1
+        assert len(service.shoot_manifests() or ()) == 1
     assert next(answers, None) is None

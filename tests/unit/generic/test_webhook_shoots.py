@@ -9,11 +9,12 @@ import pytest
 
 from actuator.errors import Forbidden, NotFound
 from actuator.meta import Raw
-from generic.library.managedresources import MANAGED_RESOURCES, ORIGIN
-from generic.library.webhooks import Target, Webhook, shoot
+from generic.library.managedresources.kind import MANAGED_RESOURCES, ORIGIN
+from generic.library.webhooks import Webhook, WebhookTarget, shoot
 from generic.library.webhooks.configurations import Endpoint, Mode
 from generic.library.webhooks.objects import Deployment
 from generic.library.webhooks.targets import in_shoot
+from tests.support.objects.stand_ins import StandIn
 
 SERVICE = Endpoint(mode=Mode.SERVICE, name="acme", namespace="extension-acme", port=443)
 
@@ -24,13 +25,13 @@ def webhook(name: str, **more: Any) -> Webhook:
 
 
 def test_the_api_server_of_a_shoot_calls_the_service_of_the_seed():
-    hooks = [in_shoot(webhook("a")), webhook("b"), webhook("c", target=Target.SHOOT)]
+    hooks = [in_shoot(webhook("a")), webhook("b"), webhook("c", target=WebhookTarget.SHOOT)]
     [config] = shoot.manifests(hooks, SERVICE, b"PEM")
     assert config["metadata"]["name"] == "gardener-extension-acme-shoot"
     [first, second] = config["webhooks"]
     place = "https://gardener-extension-acme.extension-acme:443/webhooks/"
-    assert [one["clientConfig"]["url"] for one in (first, second)] == [f"{place}a", f"{place}c"]
-    assert [one["failurePolicy"] for one in (first, second)] == ["Ignore", "Fail"]
+    assert [item["clientConfig"]["url"] for item in (first, second)] == [f"{place}a", f"{place}c"]
+    assert [item["failurePolicy"] for item in (first, second)] == ["Ignore", "Fail"]
 
 
 def test_gardenlet_does_not_change_them():
@@ -40,11 +41,11 @@ def test_gardenlet_does_not_change_them():
     }
 
 
-class Seed:
+class Seed(StandIn):
     """ManagedResources and Secrets in memory."""
 
     def __init__(self, *namespaces: str, **meta: Any) -> None:
-        self.managed = {one: managed(one, **meta) for one in namespaces}
+        self.managed = {namespace: managed(namespace, **meta) for namespace in namespaces}
         self.forbidden = ""
         """No Secret can be created in this namespace: it is being deleted."""
 
@@ -71,7 +72,7 @@ class Seed:
         return found
 
     def secrets(self) -> dict[str, str]:
-        return {n: one["spec"]["secretRefs"][0]["name"] for n, one in self.managed.items()}
+        return {n: obj["spec"]["secretRefs"][0]["name"] for n, obj in self.managed.items()}
 
 
 def managed(namespace: str, **meta: Any) -> Raw:
@@ -113,6 +114,6 @@ def test_one_that_was_deleted_meanwhile_is_not_created_again():
         seed.managed.clear()
         return found
 
-    seed.list = then_deleted
+    seed.list = then_deleted  # type: ignore[method-assign]
     assert shoot.refresh(seed, [{"kind": "X"}], "acme")
     assert seed.managed == {}

@@ -1,19 +1,29 @@
-"""etcd went back: what this process remembers of an object is forgotten exactly then."""
+"""etcd went back: this process forgets its memory of an object exactly then."""
+
+from unittest.mock import Mock
 
 import pytest
-from builders import infrastructure
 
 from actuator.cluster import Verdict
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Infrastructure
-from generic.controller.metrics import Outcome
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Event, EventType, Request, header
 from generic.kube.store import Store
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
+from generic.reconciler.lifecycle import (
+    IDLE,
+    CleanedUp,
+    FinalizerRemoved,
+    Finished,
+    Release,
+    Removed,
+)
 from generic.reconciler.operation import Operation
-from generic.reconciler.track import CleanedUp, Removal, Tracks
+from generic.reconciler.track import Tracks
+from generic.serving.metrics import Outcome
+from tests.support.objects.builders import infrastructure
 
 KIND = Infrastructure.KIND
 REQUEST = Request("shoot", "infra")
@@ -55,33 +65,41 @@ def watchdog():
     return DeletionWatchdog(KIND, store, tracks, lambda *_: Verdict(), SystemClock())
 
 
-def remembered(watchdog):
-    """The track of an object whose end was handled, and which is not dropped yet."""
-    track = watchdog.tracks.of(REQUEST, "uid")
-    track.deleted = track.releasing = True
-    track.called_at = 9
-    track.cleaned_up = CleanedUp(Outcome.DELETED, SINCE)
-    track.removal = Removal(b"{}", Operation.DELETE)
+ENDS = {
+    "cleaned up": Finished(CleanedUp(Outcome.DELETED, SINCE)),
+    "removed": FinalizerRemoved(Removed(b"{}", Operation.DELETE)),
+    "releasing": Release(),
+}
+
+
+@pytest.fixture(params=ENDS)
+def track(request, watchdog):
+    """An object whose end was handled, and whose track is not dropped yet."""
+    tracks = watchdog.tracks
+    call = Mock()
+    track = tracks.of(REQUEST, "uid")
+    tracks.begin(track, call, 9)
+    tracks.abandon(track, call)  # so that the track stays
+    tracks.send(track, ENDS[request.param])
+    tracks.start_budget(track)
+    tracks.delete(track)
     return track
 
 
 @pytest.mark.parametrize("event", BACK)
-def test_the_end_of_an_object_is_forgotten_when_etcd_went_back(watchdog, event):
-    track = remembered(watchdog)
+def test_the_end_of_an_object_is_forgotten_when_etcd_went_back(watchdog, track, event):
     watchdog.observe(event)
     assert event.went_back
-    assert (track.deleted, track.releasing, track.called_at) == (False, False, 0)
-    assert (track.cleaned_up, track.removal) == (None, None)
+    assert (track.state, track.deleted, track.called_at, track.budget) == (IDLE, False, 0, None)
 
 
 @pytest.mark.parametrize("event", ONWARD)
-def test_nothing_is_forgotten_in_the_usual_course(watchdog, event):
-    track = remembered(watchdog)
+def test_nothing_is_forgotten_in_the_usual_course(watchdog, track, event):
+    before = track.state
     watchdog.observe(event)
     assert not event.went_back
     assert track.deleted
-    assert track.cleaned_up is not None
-    assert track.removal is not None
+    assert track.state is before
 
 
 @pytest.mark.parametrize(
@@ -101,5 +119,5 @@ def test_an_object_that_a_list_lacks_is_cleaned_up_only_if_it_was_being_deleted(
     event = Event(EventType.DELETED, REQUEST, last, None, relisted=relisted, last=b"{}")
     assert watchdog.observe(event)
     [track] = watchdog.tracks.all()
-    assert track.removal is not None
-    assert track.removal.operation is operation
+    assert track.removed is not None
+    assert track.removed.operation is operation

@@ -1,4 +1,4 @@
-"""The Secret of a workload identity: what is read of it, and each error in one sentence."""
+"""The Secret of a workload identity: the fields read, and each error in one sentence."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
-from documented import run_examples
-from identities import ROLE, identity_secret, token
 
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.meta import Base64
 from generic.kube.workload_identity import token_expiry
-from generic.library.workload_identity import workload_identity
+from generic.library.workload_identity import read_workload_identity
 from generic.reconciler.known_secrets import SharedSecrets
+from tests.support.objects.workload_identities import ROLE, identity_secret, token
+from tests.support.pages.documented import run_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SOON = NOW + timedelta(hours=6)
@@ -22,9 +22,16 @@ CALL = SimpleNamespace(clock=SimpleNamespace(now=lambda: NOW))
 WHERE = "Infrastructure a/b: spec.secretRef: Secret a/cloudprovider"
 
 
+def role_of(secret):
+    found = read_workload_identity(CALL, secret, WHERE)
+    assert found is not None
+    return found.setting("roleARN")
+
+
 def test_type_configuration_and_token_are_read():
     text = token(SOON)
-    found = workload_identity(CALL, identity_secret("a", text), WHERE)
+    found = read_workload_identity(CALL, identity_secret("a", text), WHERE)
+    assert found is not None
     assert (found.provider, found.token, found.expires) == ("aws", text, SOON)
     assert found.setting("roleARN") == f"{ROLE}a"
     assert text not in repr(found)
@@ -33,7 +40,8 @@ def test_type_configuration_and_token_are_read():
 def test_refreshing_reads_the_secret_again():
     read = [identity_secret("a", token(SOON)), identity_secret("a", "x"), {"metadata": {}}]
     call = SimpleNamespace(clock=CALL.clock, secret=lambda name, namespace: read.pop(0))
-    found = workload_identity(call, identity_secret("a", token(SOON)), WHERE)
+    found = read_workload_identity(call, identity_secret("a", token(SOON)), WHERE)
+    assert found is not None
     newer = found.refresh()
     assert newer.token != found.token
     with pytest.raises(ActuatorError, match="no JSON Web Token"):
@@ -46,7 +54,7 @@ def test_other_credentials_are_none():
     secret = identity_secret("a", token(SOON))
     for labels in (None, {}, {"security.gardener.cloud/purpose": "other"}):
         meta = {**secret["metadata"], "labels": labels}
-        assert workload_identity(CALL, {**secret, "metadata": meta}, WHERE) is None
+        assert read_workload_identity(CALL, {**secret, "metadata": meta}, WHERE) is None
 
 
 @pytest.mark.parametrize(
@@ -59,7 +67,7 @@ def test_other_credentials_are_none():
 )
 def test_a_token_that_cannot_be_used_is_an_error_that_permits_a_force_deletion(text, problem):
     with pytest.raises(ActuatorError) as caught:
-        workload_identity(CALL, identity_secret("a", text), WHERE)
+        read_workload_identity(CALL, identity_secret("a", text), WHERE)
     assert caught.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
     assert caught.value.message == (
         f"{WHERE}, data key token: {problem}; "
@@ -74,7 +82,7 @@ def test_a_token_that_is_no_text_is_the_same_error(part):
     secret = identity_secret("a")
     secret["data"]["token"] = Base64.encode_bytes(b".".join(parts))
     with pytest.raises(ActuatorError) as caught:
-        workload_identity(CALL, secret, WHERE)
+        read_workload_identity(CALL, secret, WHERE)
     assert caught.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
     assert f"{WHERE}, data key token: no JSON Web Token; gardenlet writes" in caught.value.message
 
@@ -90,8 +98,9 @@ def test_a_token_that_is_no_text_is_the_same_error(part):
     ],
 )
 def test_a_wrong_configuration_names_the_field_of_the_workload_identity(config, problem):
+    secret = identity_secret("a", token(SOON), config)
     with pytest.raises(ConfigurationError) as caught:
-        workload_identity(CALL, identity_secret("a", token(SOON), config), WHERE).setting("roleARN")
+        role_of(secret)
     assert f"{WHERE}, data key config: {problem}" in caught.value.message
     assert "spec.targetSystem.providerConfig of the WorkloadIdentity" in caught.value.message
     assert "planted" not in caught.value.message
@@ -104,7 +113,7 @@ def test_a_configuration_that_is_no_json_is_the_same_error(config):
     if config is not None:
         secret["data"]["config"] = Base64.encode_bytes(config)
     with pytest.raises(ConfigurationError, match="data key config: no JSON object"):
-        workload_identity(CALL, secret, WHERE)
+        read_workload_identity(CALL, secret, WHERE)
 
 
 def payload(text):
@@ -132,9 +141,11 @@ def test_no_text_of_a_token_is_more_than_an_unknown_expiry(text):
 
 def test_the_remembered_token_of_a_secret_is_dropped_when_it_expires():
     secrets = SharedSecrets()
-    text, forever = token(SOON), {"metadata": {"name": "b"}, "data": {"a": "b"}}
+    text = token(SOON)
+    lasting = {"metadata": {"name": "b"}, "data": {"a": "b"}}
     known = secrets.share(identity_secret("a", text))
-    kept, broken = secrets.share(forever), secrets.share(identity_secret("a", "x"))
+    kept = secrets.share(lasting)
+    broken = secrets.share(identity_secret("a", "x"))
     secrets.drop_expired(NOW)
     assert known.read(NOW) is not None
     assert known.read(SOON) is None, "also before the next tick of the watchdog"
@@ -145,11 +156,12 @@ def test_the_remembered_token_of_a_secret_is_dropped_when_it_expires():
     assert later.read(SOON) is not None
     secrets.drop_expired(SOON + timedelta(days=1))
     assert later.read(NOW) is None
-    assert kept.read(SOON + timedelta(days=10_000)) == forever
+    assert kept.read(SOON + timedelta(days=10_000)) == lasting
 
 
 def test_a_token_that_a_wrong_clock_dropped_is_kept_when_it_is_read_again():
-    secrets, secret = SharedSecrets(), identity_secret("a", token(SOON))
+    secrets = SharedSecrets()
+    secret = identity_secret("a", token(SOON))
     of_another = secrets.share(secret)
     secrets.drop_expired(SOON + timedelta(days=2))
     again = secrets.share(secret)

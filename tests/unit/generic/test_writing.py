@@ -1,7 +1,8 @@
-"""Whose fields our field manager takes over before an apply, and whose stay."""
+"""The field managers whose fields ours takes over before an apply, and those that stay."""
 
 import pytest
 
+from actuator.meta import Raw
 from generic.kube.writing import handed_over
 
 WANTED = {
@@ -10,9 +11,9 @@ WANTED = {
     "metadata": {"name": "a", "labels": {"purpose": "x"}, "annotations": {"mine": "1"}},
     "data": {"key": "eA=="},
 }
-DATA = {"f:data": {"f:old": {}, "f:key": {}}}
-LABELS = {"f:metadata": {"f:labels": {".": {}, "f:old": {}, "f:purpose": {}}}}
-FINALIZERS = {"f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}}}
+DATA: Raw = {"f:data": {"f:old": {}, "f:key": {}}}
+LABELS: Raw = {"f:metadata": {"f:labels": {".": {}, "f:old": {}, "f:purpose": {}}}}
+FINALIZERS: Raw = {"f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}}}
 TOKEN = {"f:data": {"f:token": {}}, "f:metadata": {"f:annotations": {".": {}, "f:renewed": {}}}}
 
 
@@ -45,9 +46,15 @@ OTHERS = {
 }
 
 
+def taken_over(managed: list[Raw]) -> list[Raw]:
+    found = handed_over(managed, WANTED)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("managed", FORMER.values(), ids=FORMER)
 def test_the_fields_of_a_former_writer_are_taken_over(managed):
-    [found] = handed_over(managed, WANTED)
+    [found] = taken_over(managed)
     assert (found["manager"], found["operation"]) == ("actuator", "Apply")
     for former in managed:
         assert former["fieldsV1"].keys() <= found["fieldsV1"].keys()
@@ -60,11 +67,12 @@ def test_the_fields_of_others_stay(managed):
 
 def test_finalizers_stay_with_the_manager_that_set_them():
     both = {"f:metadata": {**LABELS["f:metadata"], **FINALIZERS["f:metadata"]}, **DATA}
-    rest, ours = handed_over([entry("go", both)], WANTED)
+    rest, ours = taken_over([entry("go", both)])
     assert rest == entry("go", FINALIZERS)
     assert ours["fieldsV1"] == {**DATA, **LABELS}
 
 
 def test_the_union_has_the_fields_of_both():
-    [found] = handed_over([OURS, entry("actuator", {**LABELS, "f:data": {"f:key": {}}})], WANTED)
+    beside = entry("actuator", {**LABELS, "f:data": {"f:key": {}}})
+    [found] = taken_over([OURS, beside])
     assert found["fieldsV1"] == {**DATA, **LABELS}

@@ -26,7 +26,7 @@ class Misspelt(Network):
 class Async(Network):
     async def delete(self, ctx, infrastructure, cluster): ...
 
-class Forgetful(Actuator[Infrastructure]):
+class WithoutDelete(Actuator[Infrastructure]):
     def reconcile(self, ctx, infrastructure, cluster): ...
 
 class Vague(Actuator):
@@ -144,7 +144,7 @@ FUNCTIONS = [
     ("run mine:twice", 1, "already serves Infrastructure mine; remove one, or separate them"),
     ("run mine:number", 1, "expected an Actuator or a function of a Manager, got int"),
     ("run mine:Vague --type x", 1, "derive it from Actuator[KIND], for example Actuator[Infra"),
-    ("run mine:Forgetful --type x", 1, "Forgetful has no method delete; define delete (/"),
+    ("run mine:WithoutDelete --type x", 1, "WithoutDelete has no method delete; define delete (/"),
     ("run mine:Misspelt --type x", 1, "did you mean 'external_resources'?"),
     (
         "run mine:Async --type x",
@@ -231,7 +231,7 @@ WEBHOOKS = [
     ),
     ("run mine:two_webhooks", 1, "webhook 'zone' already exists; set another name=…"),
     ("rbac mine:slow_webhook", 1, "webhook zone: timeout_seconds=30; set 1 to 10 seconds"),
-    ("run mine:admission", 1, "Bastion: a Shoot has no configuration of this kind"),
+    ("run mine:admission", 1, "Bastion: no object of the garden has a configuration of this kind"),
     ("run mine:pool_admission", 1, "Worker: a field of pools cannot be immutable; remove it"),
     ("run mine:python_admission", 1, "(?i differs between Python and RE2, which the API server"),
     *(
@@ -284,7 +284,10 @@ PROJECTS = [
     ("new acme --kind Worker --kind Worker", 2, "two modules would be called 'worker'; rename a"),
     ("new acme --own-kind CLOUD", 2, "two modules would be called 'cloud'; rename a kind"),
     ("new acme --own-kind Webhooks --webhooks", 2, "two modules would be called 'webhooks'; re"),
-    ("new --webhooks --update", 2, "--update reads the name and the kinds from the project"),
+    ("new --kind Worker --update", 2, "--update reads the name and the kinds from the project"),
+    ("new acme --own-kind Peering --admission", 2, "no kind has a configuration in Shoots; add "),
+    ("new acme --kind BackupEntry --admission", 2, "no kind has a configuration in Shoots; add "),
+    ("new acme --own-kind Programs", 2, "two modules would be called 'programs'; rename a kind"),
     ("new acme --own-kind Worker", 2, "Worker is a kind of Gardener; set it with --kind"),
     ("new acme --output .", 1, "is not empty; set another folder with --output"),
     ("new acme --update", 2, "--update reads the name and the kinds from the project"),

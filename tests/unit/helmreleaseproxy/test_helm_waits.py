@@ -2,20 +2,23 @@
 
 from datetime import timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from clocks import Hands
 
 from actuator.errors import RequeueAfter
-from extensions.helmreleaseproxy.releases import Found, Release
+from extensions.helmreleaseproxy.releases import ActualRelease, HelmRelease
 from generic.kube.clock import WatchedClock, trusted_now
+from tests.support.cluster.clocks import Hands
+from tests.support.objects.stand_ins import UNUSED
 
 
 def waits(clock, since):
     """Whether a release that began `since` is left to another helm."""
-    obj = SimpleNamespace(spec=SimpleNamespace(namespace="n", release_name="r"))
-    release = Release(None, SimpleNamespace(clock=clock), None, None, obj)
-    there = Found(status="pending-install", revision=1, updated=since)
+    obj: Any = SimpleNamespace(spec=SimpleNamespace(namespace="n", release_name="r"))
+    call: Any = SimpleNamespace(clock=clock)
+    release = HelmRelease(UNUSED, call, UNUSED, UNUSED, obj)
+    there = ActualRelease(status="pending-install", revision=1, updated=since)
     try:
         release._wait_for_the_other(there)
     except RequeueAfter:
@@ -35,7 +38,8 @@ def test_a_helm_is_waited_for_while_it_may_run(seconds, expected):
 
 def test_a_clock_that_may_be_wrong_does_not_end_the_wait():
     hands = Hands()
-    clock, began = WatchedClock(hands), hands.now()
+    clock = WatchedClock(hands)
+    began = hands.now()
     hands.ahead = 2 * 86400.0
     assert waits(clock, began)
     hands.ahead = 0.0

@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.landscape.kubeletport import KubeletPort
 
 
@@ -13,7 +13,7 @@ from generic.testing.landscape.kubeletport import KubeletPort
 def pki(tmp_path):
     """Certificates of the port and of a client, and those of another authority."""
     for name in ("kubelet", "api", "other"):
-        authority = Authority.new(name)
+        authority = LocalAuthority.new(name)
         pairs = {"": authority.key_pair, "-c": authority.client("client", [])}
         pairs["-s"] = authority.serving(["127.0.0.1"])
         for kind, pair in pairs.items():
@@ -62,7 +62,7 @@ def test_a_client_without_a_certificate_of_the_api_server_gets_no_answer(port, p
 
 
 def first_line(port, pki, client):
-    """With TLS 1.3, a client learns of a refused certificate at its first read."""
+    """With TLS 1.3, a client notices a refused certificate at its first read."""
     with connect(port, pki, client) as connected:
         if not (found := answer(connected, b"GET / HTTP/1.1\r\n\r\n")):
             raise ConnectionError("closed without an answer")

@@ -6,15 +6,15 @@ import subprocess
 import sys
 
 import pytest
-from commanding import run_command
 
 from actuator.errors import ConfigurationError
 from generic.library.programs import daemons
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
 from generic.library.programs.errors import EnvtestError
 from generic.testing.landscape import memory
 from generic.tools.cli.landscape_daemon import _answered, socket_path
 from generic.tools.cli.landscape_extensions import DEFAULTS, rehearsal_of
+from tests.support.pages.commands import run_command
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
 
@@ -77,6 +77,7 @@ def test_the_memory_of_descendants_counts():
     child = "import time; x = bytearray(64 << 20); print(flush=True); time.sleep(60)"
     before = memory.resident(os.getpid())
     with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE) as process:
+        assert process.stdout
         process.stdout.readline()
         assert memory.resident(os.getpid()) - before > 60 << 20
         process.kill()
@@ -93,12 +94,12 @@ def test_a_folder_of_another_user_is_refused(tmp_path):
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     with pytest.raises(EnvtestError, match="must be a folder that only you can use"):
-        daemons.up(State(folder), ["nothing"], 1, print, "it")
+        daemons.up(DaemonFiles(folder), ["nothing"], 1, print, "it")
 
 
 def test_a_daemon_that_cannot_start_gives_its_reason(tmp_path):
     """It fails only where the outside world runs: in the daemon."""
-    state = State(tmp_path / "state")
+    state = DaemonFiles(tmp_path / "state")
     command = ["generic.tools.cli.landscape_daemon", str(state.directory), str(tmp_path), "1"]
     with pytest.raises(EnvtestError, match="cannot run in a landscape; give its rehearsal"):
         daemons.up(state, [*command, AZURE], 60, print, "it")
@@ -116,7 +117,7 @@ def test_errors_of_a_rehearsal_are_answers_and_end_no_daemon(tmp_path):
 
 def test_a_socket_path_that_is_too_long_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match="set ACTUATOR_CACHE to a shorter folder"):
-        socket_path(State(tmp_path / ("x" * 100)))
+        socket_path(DaemonFiles(tmp_path / ("x" * 100)))
 
 
 @pytest.mark.parametrize(
@@ -129,4 +130,6 @@ def test_a_drill_in_a_landscape_takes_no_options_of_the_simulation(words):
 
 def test_an_extension_without_a_rehearsal_has_no_outside_world():
     assert rehearsal_of(["extensions.aws:extension"]) is None
-    assert len(rehearsal_of(DEFAULTS).parts) == len(DEFAULTS)
+    combined = rehearsal_of(DEFAULTS)
+    assert combined is not None
+    assert len(combined.parts) == len(DEFAULTS)

@@ -1,15 +1,24 @@
 """The invariants of a drill in a landscape: each planted violation is found, and shown."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import attrs
 import pytest
-from reports import VPC, life
 
 from generic.testing.drill.evidence import Record
-from generic.testing.drill.landscape.evidence import Answer, LandscapeEvidence, Moment, ShootStory
+from generic.testing.drill.landscape.evidence import (
+    ForceAnswer,
+    LandscapeEvidence,
+    Moment,
+    ShootStory,
+)
 from generic.testing.drill.landscape.page import page, verdict
 from generic.testing.drill.landscape.rules import judge
-from generic.testing.drill.landscape.run import shoot_of
+from generic.testing.drill.landscape.run import LandscapeRun, shoot_of
 from generic.testing.drill.report import as_json, check_report, read_json, write_text
+from generic.testing.drill.settings import DrillSettings, Watcher
+from tests.support.drills.evidence import VPC, life
 
 REFUSED = "deletionTimestamp is nil"
 
@@ -20,8 +29,8 @@ def story(**changes):
         technical_id="shoot--a",
         moments=[Moment(at=2.0, text="Create Succeeded"), Moment(at=9.0, text="<gone>")],
         answers=[
-            Answer(at=3.0, while_="Create Succeeded, no code", refusal=REFUSED),
-            Answer(at=5.0, while_="Delete Error, ERR_A"),
+            ForceAnswer(at=3.0, while_="Create Succeeded, no code", refusal=REFUSED),
+            ForceAnswer(at=5.0, while_="Delete Error, ERR_A"),
         ],
         codes=["ERR_A"],
         created=1.0,
@@ -44,8 +53,8 @@ def seen(*stories, **changes):
         shoots=list(stories) or [story()],
         lives=[life(shoot="shoot--a", gone=9.0)],
         records=[record],
-        outside_before=[VPC],
-        outside_after=[VPC],
+        resources_before=[VPC],
+        resources_after=[VPC],
     )
     return attrs.evolve(base, **changes)
 
@@ -65,10 +74,10 @@ def test_all_rules_hold_for_a_shoot_that_went():
         (seen(story(gone=None)), "shoot", "s1 still exists: <gone>"),
         (seen(story(codes=[])), "code", "s1 was blocked, and its status had no error code"),
         (seen(story(forced=None)), "force", f"s1 was not force-deleted: {REFUSED}"),
-        (seen(leftovers=["namespace shoot--a"]), "seed", "namespace shoot--a"),
+        (seen(remaining_objects=["namespace shoot--a"]), "seed", "namespace shoot--a"),
         (seen(processes=["shoot--a_x"]), "programs", "shoot--a_x still runs"),
         (seen(records=[]), "I1", f"{VPC} still exists, and is not recorded"),
-        (seen(outside_before=[]), "I4", "nothing existed outside before the deletion"),
+        (seen(resources_before=[]), "I4", "nothing existed outside before the deletion"),
     ],
 )
 def test_each_violation_is_found(evidence, rule, why):
@@ -83,7 +92,8 @@ def test_after_a_repair_a_shoot_may_end_without_a_force():
 
 
 def test_the_report_is_read_back_and_compared(tmp_path):
-    evidence, path = seen(), tmp_path / "report.json"
+    evidence = seen()
+    path = tmp_path / "report.json"
     findings = judge(evidence)
     write_text(path, as_json(evidence, findings))
     assert read_json(path, LandscapeEvidence) == (evidence, findings)
@@ -92,7 +102,7 @@ def test_the_report_is_read_back_and_compared(tmp_path):
     assert check_report(path, told, findings) == ["the report differs from the evidence: shoots"]
 
 
-def test_the_page_shows_each_answer_and_escapes_what_the_owner_saw():
+def test_the_page_shows_each_answer_and_escapes_texts_of_the_owner():
     evidence = seen(repairs=["The outside world was repaired"])
     text = page(evidence, judge(evidence))
     assert f"refused: {REFUSED}" in text
@@ -102,6 +112,21 @@ def test_the_page_shows_each_answer_and_escapes_what_the_owner_saw():
     assert "accepted the force deletion of 1 of 1 Shoots (codes: ERR_A)" in verdict(evidence)
     assert "ended 1 of them in at most 4 s" in verdict(evidence)
     assert "The outside world was repaired." in verdict(evidence)
+
+
+def test_a_failure_that_was_not_caused_yet_is_not_reported():
+    rehearsal: Any = SimpleNamespace(
+        actuators=list,
+        all_scenarios={"credentials-revoked": "Revoked."},
+        break_where_known=str,
+        repair_failure=None,
+        shoots_only=False,
+        title="x",
+    )
+    landscape = SimpleNamespace(seeds=[SimpleNamespace(client=None)])
+    world: Any = SimpleNamespace(landscape=landscape, owner=str)
+    drill = LandscapeRun(DrillSettings(), rehearsal, world, Watcher())
+    assert drill.evidence.scenario_text == "The drill ended before it caused the failure."
 
 
 @pytest.mark.parametrize(

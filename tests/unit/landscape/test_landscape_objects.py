@@ -6,6 +6,7 @@ import base64
 import hashlib
 import ipaddress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from generic.testing.landscape.clusters import GARDEN, SEED, egress_selection
 
 
 def of_kind(objects, kind):
-    return [one for one in objects if one["kind"] == kind]
+    return [object_ for object_ in objects if object_["kind"] == kind]
 
 
 def decoded(secret):
@@ -53,10 +54,10 @@ def test_the_credential_of_the_router_is_in_a_private_file(tmp_path):
 
 def test_shoots_are_in_the_preferred_version_of_their_group():
     registered = of_kind(gardenobjects.api_registration(b"ca"), "APIService")
-    core = [one["spec"] for one in registered if one["spec"]["group"] == "core.gardener.cloud"]
+    core = [obj["spec"] for obj in registered if obj["spec"]["group"] == "core.gardener.cloud"]
     preferred = max(core, key=lambda spec: spec["versionPriority"])
     assert f"{preferred['group']}/{preferred['version']}" == gardenobjects.CORE
-    names = [one["metadata"]["name"] for one in registered]
+    names = [obj["metadata"]["name"] for obj in registered]
     assert len(names) == len(set(names)) == 5
 
 
@@ -99,8 +100,8 @@ def test_a_binding_refers_to_the_secret_beside_it():
 def test_both_domains_are_below_one_parent():
     found = gardenobjects.domains("aws-route53", "example.com", {"key": "x"})
     assert [
-        (one["metadata"]["labels"], one["metadata"]["annotations"]["dns.gardener.cloud/domain"])
-        for one in found
+        (obj["metadata"]["labels"], obj["metadata"]["annotations"]["dns.gardener.cloud/domain"])
+        for obj in found
     ] == [
         ({"gardener.cloud/role": "internal-domain"}, "internal.example.com"),
         ({"gardener.cloud/role": "default-domain"}, "default.example.com"),
@@ -108,7 +109,8 @@ def test_both_domains_are_below_one_parent():
 
 
 def test_connections_into_the_cluster_go_through_the_router():
-    (selection,) = egress_selection(Path("/run/router"))["egressSelections"]
+    selections: Any = egress_selection(Path("/run/router"))["egressSelections"]
+    (selection,) = selections
     assert selection["name"] == "cluster"
     assert selection["connection"]["transport"] == {"uds": {"udsName": "/run/router"}}
 

@@ -1,10 +1,11 @@
-"""What the owner of a Shoot sees."""
+"""The view of the owner of a Shoot."""
 
 import pytest
 
 from actuator.errors import Forbidden, Unavailable
 from generic.testing.landscape import users
 from generic.testing.landscape.users import ShootOwner, first_task, is_gone, is_ready, view_of
+from tests.support.objects.stand_ins import StandIn
 
 META = {"name": "mine", "generation": 2}
 
@@ -57,7 +58,7 @@ def test_the_tasks_of_an_operation_are_counted(description, short):
     assert first_task(description) == short
 
 
-class Garden:
+class Garden(StandIn):
     """Answers each look at a Shoot with the next answer, the last one again and again."""
 
     def __init__(self, *answers):
@@ -78,7 +79,7 @@ def _fast(monkeypatch):
 
 @pytest.mark.usefixtures("_fast")
 def test_a_wait_ends_when_nothing_more_will_happen():
-    said = []
+    said: list[str] = []
     failed = Garden(shoot("Processing"), shoot("Failed"))
     assert not ShootOwner(failed, "mine").watch(is_ready, 60, said.append)
     assert len(said) == 2

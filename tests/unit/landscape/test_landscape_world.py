@@ -4,7 +4,9 @@ import pytest
 
 from actuator.errors import ActuatorError, NotFound
 from generic.testing.drill.landscape import world
-from generic.testing.drill.landscape.world import SEEDS, await_seed, installation_problem
+from generic.testing.drill.landscape.world import await_seed, installation_problem
+from generic.testing.landscape.seed import SEEDS
+from tests.support.objects.stand_ins import StandIn
 
 
 def installation(**conditions):
@@ -28,11 +30,12 @@ def with_backup(seed, ready):
     return {"spec": {"backup": {}}, "status": {**seed["status"], "conditions": conditions}}
 
 
-class Garden:
+class Garden(StandIn):
     """Has a Seed whose state changes with each look, and these ControllerInstallations."""
 
     def __init__(self, *seeds, installations=()):
-        self.seeds, self.installations = list(seeds), installations
+        self.seeds = list(seeds)
+        self.installations = installations
 
     def get(self, resource, _name):
         assert resource == SEEDS
@@ -63,12 +66,12 @@ def _fast(monkeypatch):
         ([installation(Valid="False")], "extension-mine: why"),
     ],
 )
-def test_only_what_keeps_an_extension_from_being_installed_is_a_problem(found, problem):
+def test_only_a_condition_that_prevents_an_installation_is_a_problem(found, problem):
     assert installation_problem(found) == problem
 
 
 def test_the_progress_of_a_seed_is_reported_until_it_is_ready():
-    said = []
+    said: list[str] = []
     await_seed(
         Garden(None, seed("Processing"), seed("Processing"), seed("Succeeded")), "s", said.append
     )
@@ -76,7 +79,8 @@ def test_the_progress_of_a_seed_is_reported_until_it_is_ready():
 
 
 def test_a_seed_with_backups_is_ready_with_its_bucket():
-    said, done = [], seed("Succeeded")
+    said: list[str] = []
+    done = seed("Succeeded")
     states = (with_backup(done, ready) for ready in (None, "Unknown", "True"))
     await_seed(Garden(*states), "s", said.append)
     assert said == ["seed s: 0 % Waiting until the bucket for backups exists"]

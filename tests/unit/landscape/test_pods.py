@@ -1,4 +1,4 @@
-"""Pods as data: what a process may get from a pod's spec, and what the status says."""
+"""Pods as data: the parts of a pod's spec for a process, and the status."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,7 +7,7 @@ import pytest
 from generic.testing.landscape.pods import (
     ContainerState,
     Missing,
-    Refused,
+    PodRefused,
     check,
     environ,
     expand,
@@ -53,8 +53,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("container", "spec", "sentence"), HOSTILE)
-def test_what_reaches_outside_the_pod_is_refused_in_one_sentence(container, spec, sentence):
-    with pytest.raises(Refused) as refused:
+def test_a_spec_that_reaches_outside_the_pod_is_refused_in_one_sentence(container, spec, sentence):
+    with pytest.raises(PodRefused) as refused:
         checked(container, **spec)
     text = str(refused.value)
     assert sentence in text
@@ -72,7 +72,7 @@ def test_what_reaches_outside_the_pod_is_refused_in_one_sentence(container, spec
         ({"volumeMounts": [{"name": "v", "mountPath": "/a", "subPath": "b/..c"}]}, {}),
     ],
 )
-def test_what_pods_of_gardener_have_is_accepted(container, spec):
+def test_settings_of_gardeners_pods_are_accepted(container, spec):
     checked(container, **spec)
 
 
@@ -115,8 +115,12 @@ def test_variables_come_from_values_fields_secrets_and_config_maps():
     ("source", "error", "sentence"),
     [
         ({"secretKeyRef": {"name": "s", "key": "k"}}, Missing, "secrets 's' has no key 'k'."),
-        ({"resourceFieldRef": {}}, Refused, "a variable from resourceFieldRef is not supported."),
-        ({"fieldRef": {"fieldPath": "spec.x"}}, Refused, "the field spec.x is not supported."),
+        (
+            {"resourceFieldRef": {}},
+            PodRefused,
+            "a variable from resourceFieldRef is not supported.",
+        ),
+        ({"fieldRef": {"fieldPath": "spec.x"}}, PodRefused, "the field spec.x is not supported."),
     ],
 )
 def test_a_variable_without_a_value_is_named(source, error, sentence):
@@ -169,8 +173,11 @@ def test_a_condition_keeps_its_time_until_it_changes():
     assert made["status"]["qosClass"] == "BestEffort"
     later = NOW + timedelta(minutes=1)
     changed = status(made, [ContainerState(RUNNING, ready=True)], "", later)
-    times = {one["type"]: one["lastTransitionTime"] for one in changed["conditions"]}
-    before, after = "2026-11-25T00:00:00Z", "2026-11-25T00:01:00Z"
+    times = {
+        condition["type"]: condition["lastTransitionTime"] for condition in changed["conditions"]
+    }
+    before = "2026-11-25T00:00:00Z"
+    after = "2026-11-25T00:01:00Z"
     assert times == {
         "PodScheduled": before, "Initialized": before, "ContainersReady": after, "Ready": after
     }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -13,7 +14,7 @@ from generic.testing.landscape.probes import succeeds
 
 
 class Server:
-    """Answers each connection with the same bytes, and keeps what it received."""
+    """Answers each connection with the same bytes, and keeps the received bytes."""
 
     def __init__(self, answer: bytes | None) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -54,6 +55,12 @@ def serve():
         server.close()
 
 
+def ports(port: int | None = None) -> Callable[[int | str], int | None]:
+    """Return the port of a container's port 80, which is named http."""
+    known: dict[int | str, int | None] = {80: port, "http": port}
+    return known.get
+
+
 def head(status: int) -> bytes:
     return b"HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n" % status
 
@@ -63,14 +70,14 @@ def head(status: int) -> bytes:
 )
 def test_the_status_decides(serve, status, expected):
     server = serve(head(status))
-    assert succeeds({"httpGet": {"port": 80}}, {80: server.port}.get) is expected
+    assert succeeds({"httpGet": {"port": 80}}, ports(server.port)) is expected
 
 
 def test_path_and_headers_are_those_of_the_spec(serve):
     server = serve(head(200))
     headers = [{"name": "Authorization", "value": "Bearer x"}]
     request = {"port": "http", "path": "/readyz?verbose", "httpHeaders": headers}
-    assert succeeds({"httpGet": request}, {"http": server.port}.get)
+    assert succeeds({"httpGet": request}, ports(server.port))
     assert server.received[0].startswith(b"GET /readyz?verbose HTTP/1.1\r\n")
     assert b"Authorization: Bearer x\r\n" in server.received[0]
 
@@ -78,37 +85,37 @@ def test_path_and_headers_are_those_of_the_spec(serve):
 @pytest.mark.parametrize("answer", [b"", b"\x00" * 100, b"HTTP/1.1 \r\n\r\n", b"x" * 100_000])
 def test_an_answer_that_is_not_http_is_a_failure(serve, answer):
     server = serve(answer)
-    assert not succeeds({"httpGet": {"port": 80}}, {80: server.port}.get)
+    assert not succeeds({"httpGet": {"port": 80}}, ports(server.port))
 
 
 def test_a_program_without_tls_fails_a_probe_with_tls(serve):
     server = serve(head(200))
     probe = {"httpGet": {"port": 80, "scheme": "HTTPS"}}
-    assert not succeeds(probe, {80: server.port}.get)
+    assert not succeeds(probe, ports(server.port))
 
 
 def test_a_silent_program_fails_after_the_timeout_of_the_spec(serve):
     server = serve(None)
     began = time.monotonic()
-    assert not succeeds({"httpGet": {"port": 80}, "timeoutSeconds": 1}, {80: server.port}.get)
+    assert not succeeds({"httpGet": {"port": 80}, "timeoutSeconds": 1}, ports(server.port))
     assert 0.9 < time.monotonic() - began < 4
 
 
 @pytest.mark.parametrize("request_", [{"port": 80, "path": "/a b\r\nX: y"}, {"port": "none"}, {}])
 def test_a_request_that_cannot_be_sent_is_a_failure(serve, request_):
     server = serve(head(200))
-    assert not succeeds({"httpGet": {"path": "/", **request_}}, {80: server.port}.get)
+    assert not succeeds({"httpGet": {"path": "/", **request_}}, ports(server.port))
     assert server.received == []
 
 
 def test_a_tcp_probe_needs_a_listener(serve):
     server = serve(None)
     probe = {"tcpSocket": {"port": 80}}
-    assert succeeds(probe, {80: server.port}.get)
+    assert succeeds(probe, ports(server.port))
     server.close()
-    assert not succeeds(probe, {80: server.port}.get)
+    assert not succeeds(probe, ports(server.port))
 
 
 @pytest.mark.parametrize("probe", [{}, {"exec": {"command": ["false"]}}, {"grpc": {"port": 1}}])
 def test_other_probes_succeed_and_run_nothing(probe):
-    assert succeeds(probe, {}.get)
+    assert succeeds(probe, ports())

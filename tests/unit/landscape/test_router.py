@@ -7,21 +7,22 @@ import threading
 import time
 from base64 import b64encode
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from harness import eventually
 
 from generic.library.programs.errors import EnvtestError
 from generic.testing.landscape import router as module
-from generic.testing.landscape.connects import Connect, Refused, parse_request, service_of
+from generic.testing.landscape.connects import Connect, ConnectRefused, parse_request, service_of
 from generic.testing.landscape.router import Router
+from tests.support.cluster.harness import eventually
 
 SECONDS = 10.0
 
 
 class Program:
-    """A local server that answers each connection with its name, and then what it reads."""
+    """A local server that answers each connection with its name, and then the bytes it reads."""
 
     def __init__(self, name: bytes) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -63,7 +64,7 @@ class World:
         self.router = Router(self._lookup)
         self.uds = folder / "egress"
         self.router.start(self.uds)
-        self._closing = []
+        self._closing: list[Any] = []
 
     def _lookup(self, host):
         if host == "fails.example.com":
@@ -93,8 +94,8 @@ class World:
         return b"Proxy-Authorization: Basic " + b64encode(text.encode()) + b"\r\n"
 
     def close(self) -> None:
-        for one in self._closing:
-            one.close()
+        for item in self._closing:
+            item.close()
         self.router.stop()
 
 
@@ -106,7 +107,7 @@ def world(tmp_path):
 
 
 def head_of(client: socket.socket) -> bytes:
-    """The head of the answer, without what follows it."""
+    """The head of the answer, without the rest."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         piece = client.recv(1)
@@ -199,7 +200,8 @@ def test_a_port_of_a_service_has_its_own_route(world):
 
 
 def test_the_program_set_last_serves_and_the_others_follow_it(world):
-    old, new = world.program(b"old"), world.program(b"new")
+    old = world.program(b"old")
+    new = world.program(b"new")
     for program in (old, new):
         world.router.set("garden", "etcd", program.port)
 
@@ -309,7 +311,7 @@ def test_a_slow_head_ends_after_its_time(world, monkeypatch):
 
 
 def test_many_silent_clients_do_not_keep_others_out(world, monkeypatch):
-    monkeypatch.setattr(module, "MOST_UNKNOWN", 4)
+    monkeypatch.setattr(module, "MAX_UNKNOWN", 4)
     world.router.set("garden", "etcd", world.program().port)
     client = world.tcp()
     headers = world.credential()
@@ -358,7 +360,8 @@ def test_the_end_of_a_client_ends_the_connection_to_the_program(world):
 def test_stop_ends_everything(world):
     program = world.program()
     world.router.set("garden", "etcd", program.port)
-    open_, waiting = world.unix(), world.tcp()
+    open_ = world.unix()
+    waiting = world.tcp()
     connected(open_, b"etcd.garden:443")
     assert open_.recv(7) == b"program"
     before = threading.active_count()
@@ -382,7 +385,7 @@ def test_the_credential_is_in_no_repr_and_no_error():
     )
     assert request == Connect("x", 1, "n", "secret")
     assert "secret" not in repr(request)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ConnectRefused) as refused:
         Router(lambda _host: None).authorize(request)
     assert "secret" not in str(refused.value)
 

@@ -10,8 +10,9 @@ import pytest
 from generic.controller.workqueue import Backoff
 from generic.testing.landscape import runs
 from generic.testing.landscape.pods import Missing
-from generic.testing.landscape.runs import STEADY_SECONDS, Run
+from generic.testing.landscape.runs import STEADY_SECONDS, ContainerRun
 from generic.testing.landscape.sandbox import Command
+from tests.support.objects.stand_ins import StandIn
 
 BEGIN = datetime(2026, 11, 25, tzinfo=UTC)
 
@@ -27,9 +28,9 @@ class Clock:
 
 
 class Process:
-    """A process that ends when the test says so."""
+    """A process that ends when the test decides."""
 
-    status = None
+    status: int | None = None
     terminated = False
 
     def poll(self):
@@ -39,11 +40,12 @@ class Process:
         self.terminated = True
 
 
-class World:
-    """A container, what it started, and what its probe answers."""
+class World(StandIn):
+    """A container, its processes, and the answers of its probe."""
 
     def __init__(self, folder: Path, monkeypatch, policy: str = "Always") -> None:
-        self.folder, self.policy = folder, policy
+        self.folder = folder
+        self.policy = policy
         self.clock = Clock()
         self.started: list[Process] = []
         self.killed: list[str] = []
@@ -52,7 +54,7 @@ class World:
         self.error: Exception | None = None
         probe = {"httpGet": {"port": 8081}, "periodSeconds": 5, "failureThreshold": 2}
         self.spec = {"name": "main", "ports": [{"name": "http", "containerPort": 80}]}
-        self.run = Run("name", {**self.spec, "readinessProbe": probe}, self, self.clock,
+        self.run = ContainerRun("name", {**self.spec, "readinessProbe": probe}, self, self.clock,
                        Backoff(1.0, 60.0, 0.0))  # fmt: skip
         monkeypatch.setattr(runs, "succeeds", self._succeeds)
 
@@ -112,7 +114,7 @@ def test_readiness_ends_after_as_many_failed_probes_as_the_spec_says(world):
     assert world.probes == 3
 
 
-def test_delays_between_restarts_double_up_to_a_maximum(world):
+def test_delays_between_restarts_grow_up_to_a_maximum(world):
     waited = []
     for _ in range(8):
         world.advance()

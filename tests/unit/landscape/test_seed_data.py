@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.landscape.seed import shoot_of
 from generic.testing.landscape.seedobjects import SeedPlan, gardenlet_configuration
 from generic.testing.landscape.shoots import authorities
@@ -36,7 +36,7 @@ def secret(name, issued, pair, *, has_key=True):
 
 
 def test_the_newest_authority_signs_and_all_of_the_name_are_trusted():
-    old, new, other = (Authority.new("ca").key_pair for _ in range(3))
+    old, new, other = (LocalAuthority.new("ca").key_pair for _ in range(3))
     found = authorities(
         [
             secret("ca-client", 200, new),
@@ -46,7 +46,7 @@ def test_the_newest_authority_signs_and_all_of_the_name_are_trusted():
             {"metadata": {}, "data": {}},
         ]
     )
-    assert {name: one.newest.key_pair for name, one in found.items()} == {
+    assert {name: item.newest.key_pair for name, item in found.items()} == {
         "ca-client": new,
         "ca": other,
     }

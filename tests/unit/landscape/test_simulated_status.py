@@ -58,17 +58,17 @@ def test_a_node_and_a_pod_are_ready():
     node = node_status(1234, "v1.36.3", NOW)
     assert node["daemonEndpoints"]["kubeletEndpoint"]["Port"] == 1234
     healthy = dict.fromkeys(("DiskPressure", "MemoryPressure", "PIDPressure"), "False")
-    states = {one["type"]: one["status"] for one in node["conditions"]}
+    states = {condition["type"]: condition["status"] for condition in node["conditions"]}
     assert states == healthy | {"Ready": "True"}
     pod = pod_status({"spec": {"containers": [{"name": "c", "image": "i"}]}}, parse_time(NOW))
     assert pod["containerStatuses"][0]["ready"]
-    assert {one["status"] for one in pod["conditions"]} == {"True"}
+    assert {condition["status"] for condition in pod["conditions"]} == {"True"}
     assert is_ready({"status": node})
     assert is_ready({"status": pod})
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown", None])
-def test_what_controllers_marked_as_not_ready_is_reported_again(status):
+def test_an_object_marked_as_not_ready_is_reported_again(status):
     conditions = [{"type": "Ready", "status": status}] if status else []
     assert not is_ready({"status": {"conditions": conditions}})
     assert not is_ready({})

@@ -7,16 +7,17 @@ import ssl
 import pytest
 
 from generic.library.programs.errors import EnvtestError
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.landscape import snapshots
 from generic.testing.landscape.snapshots import PORT, SnapshotPort, namespace_of, require_port
 
-SHOOT, FINAL = "shoot--dev--a", "/snapshot/full?final=true"
+SHOOT = "shoot--dev--a"
+FINAL = "/snapshot/full?final=true"
 
 
 @pytest.fixture
 def authority():
-    return Authority.new("etcd")
+    return LocalAuthority.new("etcd")
 
 
 @pytest.fixture

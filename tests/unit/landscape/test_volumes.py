@@ -1,13 +1,14 @@
-"""Volumes of pods as folders: nothing leaves them, and they follow what they come from."""
+"""Volumes of pods as folders: no path leaves them, and they follow their sources."""
 
 import stat
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generic.testing.landscape.pods import Missing, Refused
+from generic.testing.landscape.pods import Missing, PodRefused
 from generic.testing.landscape.volumes import Volumes, rewriter, write_files
 
 SECRET = {"name": "credentials", "secret": {"secretName": "cloud"}}
@@ -21,7 +22,7 @@ class World:
         self.pod = {"metadata": meta, "spec": {"volumes": list(volumes)}}
         self.data = {("secrets", "cloud"): {"key": b"1", "other": b"2"}}
         self.token = b"token-1"
-        self.asked = []
+        self.asked: list[Any] = []
         self.folder = folder / "volumes"
         self.container = {"name": "main", "volumeMounts": list(mounts)}
         self.volumes = Volumes(self.pod, self.folder, self._read, self._token)
@@ -107,7 +108,7 @@ def test_an_empty_dir_keeps_its_content(tmp_path):
         ),
     ],
 )
-def test_a_pod_waits_for_what_is_missing_and_not_optional(tmp_path, source, sentence):
+def test_a_pod_waits_for_a_missing_source_that_is_not_optional(tmp_path, source, sentence):
     world = World(tmp_path, {"name": "v", "secret": source})
     with pytest.raises(Missing) as missing:
         world.files()
@@ -128,12 +129,12 @@ def test_a_volume_without_its_source_does_not_keep_the_others_old(tmp_path):
 def test_a_path_that_leaves_its_volume_is_refused(tmp_path, path):
     items = [{"key": "key", "path": path}]
     world = World(tmp_path, {"name": "v", "secret": {"secretName": "cloud", "items": items}})
-    with pytest.raises(Refused, match="leaves its volume"):
+    with pytest.raises(PodRefused, match="leaves its volume"):
         world.files()
     mount = {"name": "v", "mountPath": "/v", "subPath": path}
     world = World(tmp_path, {"name": "v", "emptyDir": {}}, mounts=[mount])
     world.files()
-    with pytest.raises(Refused, match="leaves its volume"):
+    with pytest.raises(PodRefused, match="leaves its volume"):
         world.volumes.paths(world.container)
 
 
@@ -145,7 +146,7 @@ def test_a_symbolic_link_leads_a_sub_path_nowhere(tmp_path):
     world = World(tmp_path, {"name": "v", "emptyDir": {}}, mounts=[mount])
     world.files()
     (world.folder / "v" / "link").symlink_to(outside)
-    with pytest.raises(Refused, match="subPath 'link/folder' leaves its volume"):
+    with pytest.raises(PodRefused, match="subPath 'link/folder' leaves its volume"):
         world.volumes.paths(world.container)
     assert list(outside.iterdir()) == []
 
@@ -211,17 +212,18 @@ PART = st.sampled_from(["a", "b", "..", ".", "", "link", "c\\d", "~", "%2e%2e"])
 @given(paths=st.lists(st.lists(PART, min_size=1, max_size=4).map("/".join), max_size=4))
 def test_law_whatever_the_paths_are_nothing_outside_changes(paths, tmp_path_factory):
     world = tmp_path_factory.mktemp("world")
-    outside, folder = world / "outside", world / "volume"
+    outside = world / "outside"
+    folder = world / "volume"
     outside.mkdir()
     folder.mkdir()
     (folder / "link").symlink_to(outside)
     try:
         write_files(folder, dict.fromkeys(paths, b"x"))
-    except (Refused, OSError):
+    except (PodRefused, OSError):
         pass
     assert sorted(path.name for path in world.iterdir()) == ["outside", "volume"]
     assert list(outside.iterdir()) == []
     for path in paths:
         if ".." in PurePosixPath(path).parts or path.startswith("/"):
-            with pytest.raises(Refused):
+            with pytest.raises(PodRefused):
                 write_files(folder, {path: b"x"})

@@ -1,4 +1,4 @@
-"""NetworkFilter: what it asks of the seed, and what it puts into the shoot."""
+"""NetworkFilter: its requests to the seed, and its objects in the shoot."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from actuator import Cluster
 from actuator.cluster import ClusterSpec
 from actuator.meta import Base64, ObjectMeta
 from actuator.v1alpha1 import Extension
-from extensions.networkfilter import NetworkFilter
+from extensions.networkfilter.actuator import NetworkFilter
+from extensions.networkfilter.config import FilterConfig
 from generic.testing.recording import RecordingContext
 
 SHOOT = "shoot--a--b"
@@ -17,7 +18,7 @@ FORCED = {"metadata": {"annotations": {"confirmation.gardener.cloud/force-deleti
 
 @pytest.fixture
 def ctx():
-    ctx = RecordingContext()
+    ctx = RecordingContext(config=FilterConfig())
     NetworkFilter().reconcile(ctx, extension(), Cluster())
     return ctx
 

@@ -1,4 +1,4 @@
-"""docs/scenarios.md lists every fault by its number, and names tests that are there."""
+"""docs/scenarios.md lists every fault by its number, docs/backups.md each rule, with tests."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,16 @@ import pytest
 
 TESTS = Path(__file__).parents[2]
 PAGE = (TESTS.parent / "docs" / "scenarios.md").read_text()
+BACKUPS = (TESTS.parent / "docs" / "backups.md").read_text()
 ROWS = dict(re.findall(r"^\| (\d+) \|[^|]*\|(.*)\|$", PAGE, re.MULTILINE))
 NAMED = re.compile(r"`(?:(?P<file>(?:[a-z0-9]+/)+test_\w+\.py))?(?:::(?P<test>test_\w+))?`")
 HERE = "".join(file.read_text() for file in TESTS.rglob("scenarios/test_*.py"))
 
 
 def named():
-    """Each file and test that the page names; a test without a file is in the file before it."""
+    """Each file and test that the pages name; a test without a file is in the file before it."""
     last = ""
-    for match in NAMED.finditer(PAGE):
+    for match in NAMED.finditer(PAGE + BACKUPS):
         last = match["file"] or last
         if match["file"] or match["test"]:
             yield last, match["test"] or ""
@@ -26,19 +27,27 @@ def test_all_57_are_listed_in_order():
 
 
 @pytest.mark.parametrize(("file", "test"), sorted(set(named())))
-def test_what_is_named_is_there(file, test):
+def test_each_named_test_exists(file, test):
     text = (TESTS / file).read_text()
     assert not test or f"def {test}(" in text
 
 
 def test_each_scenario_test_is_named_in_the_row_of_its_number():
-    for name in re.findall(r"def test_(scenarios?_\d\d(?:_and_\d\d)?)", HERE):
+    names = re.findall(r"def test_(scenarios?_\d\d(?:_and_\d\d)?)", HERE)
+    assert len(names) > 10
+    for name in names:
         for number in re.findall(r"\d\d", name):
             assert f"`{name}`" in ROWS[str(int(number))], name
 
 
-def test_each_row_names_a_test_or_says_why_there_is_none():
+def test_each_row_names_a_test_or_a_reason():
     for number, text in ROWS.items():
         reason = "Does not exist" in text or "Not built" in text or "make bench" in text
         later = re.search(r"As \d+|/test_drill", text)
         assert "test_" in text or "`scenario" in text or reason or later, number
+
+
+def test_each_rule_about_backups_names_a_test():
+    rows = [row for row in BACKUPS.splitlines() if row.startswith("| ") and "| Source |" not in row]
+    assert len(rows) > 20
+    assert [row for row in rows if not NAMED.search(row.split("|")[4])] == []
