@@ -27,15 +27,16 @@ from generic.library.programs.processes import Processes
 from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import LandscapeRun, scenarios_of
 from generic.testing.drill.landscape.world import LandscapeWorld
-from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.landscape.memory import descendants, gib, resident
 from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world, rehearsal_of
 
 AT_ONCE = 4
 """Maximum number of Shoots of a round."""
 MANAGER = "extension-"
-"""How the names of the managers' processes begin."""
-PROC, LISTEN = Path("/proc"), "0A"
+"""The prefix of the names of the managers' processes."""
+PROC = Path("/proc")
+LISTEN = "0A"
 KILL_WITHIN = 45.0
 """Seconds after the deletion in which a manager is killed."""
 
@@ -122,11 +123,11 @@ def play(
     assert rehearsal is not None
     scenarios = [*scenarios_of(rehearsal)]
     scenario = scenarios[number % len(scenarios)]
-    settings = attrs.evolve(Settings(), scenario=scenario, shoots=shoots)
+    settings = attrs.evolve(DrillSettings(), scenario=scenario, shoots=shoots)
     run = LandscapeRun(settings, rehearsal, world, printer, f"r{number}x")
     with killing(run, world.landscape.processes, chance):
         run.rehearse()
-    took = [one.took for one in run.evidence.shoots if one.took is not None]
+    took = [shoot.took for shoot in run.evidence.shoots if shoot.took is not None]
     slowest = f"{max(took):.0f} s" if took else "none"
     memory = gib(resident(os.getpid()))
     printer.say(f"== {scenario}: {shoots} Shoots, slowest force deletion {slowest}, {memory} GiB")
@@ -140,7 +141,9 @@ def play(
 def main() -> int:
     given = arguments()
     print(f"seed {given.seed}", flush=True)
-    chance, printer, problems = random.Random(given.seed), Printer(), []
+    chance = random.Random(given.seed)
+    printer = Printer()
+    problems = []
     rehearsal = rehearsal_of(given.extensions)
     assert rehearsal is not None, "name a rehearsal, which has an outside world to break"
     counts = rounds(given.deletions, len(scenarios_of(rehearsal)))

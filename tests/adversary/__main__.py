@@ -1,4 +1,4 @@
-"""The adversary: attacks a manager with generated input, and judges what others notice of it.
+"""The adversary: attacks a manager with generated input, and judges its effects on others.
 
     python -m tests.adversary [--inputs 10000] [--seed N] [--family objects values predicates]
 
@@ -8,26 +8,22 @@ status 1 when a rule was broken.
 
 from __future__ import annotations
 
-import argparse
-import secrets
 import sys
 import tempfile
 from pathlib import Path
 
 from generic.testing.envtest import Environment
-from generic.tools.cli.terminal import show_rules
 from tests.adversary.run import FAMILIES, attack
-from tests.soak.__main__ import say
+from tests.support.driver import hold, parser, say
 
 
 def main() -> None:
-    """Attacks, prints what came of it, and exits."""
-    parser = argparse.ArgumentParser(prog="python -m tests.adversary", description="Attacks.")
-    parser.add_argument("--inputs", type=int, default=10_000, help="of each family")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
-    parser.add_argument("--family", nargs="+", choices=FAMILIES, default=FAMILIES)
-    parser.add_argument("--only", type=int, nargs="+", help="numbers of the inputs to play")
-    arguments = parser.parse_args()
+    """Attacks, prints the result, and exits."""
+    known = parser("tests.adversary", "Attacks.")
+    known.add_argument("--inputs", type=int, default=10_000, help="of each family")
+    known.add_argument("--family", nargs="+", choices=FAMILIES, default=FAMILIES)
+    known.add_argument("--only", type=int, nargs="+", help="numbers of the inputs to play")
+    arguments = known.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="adversary-"))
     broken = False
     with Environment(progress=say) as environment:
@@ -36,8 +32,7 @@ def main() -> None:
             numbers = arguments.only or range(arguments.inputs)
             report = attack(environment, arguments.seed, family, numbers, folder, say)
             say(f"{family}: {report}")
-            show_rules(report.findings, shown=10)
-            if report.problems:
+            if not hold(report.findings):
                 broken = True
                 say(f"again: python -m tests.adversary --seed {arguments.seed} --family {family}")
     if broken:

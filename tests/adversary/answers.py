@@ -30,28 +30,30 @@ from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.controller.metrics import Outcome
 from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.reporter import DeletionEnded
+from generic.serving.metrics import Outcome
 from generic.testing.drill.names import Names
 from generic.testing.envtest import Environment
 from generic.testing.seed import install_crds
-from tests.adversary.inputs import dice_of
+from tests.adversary.inputs import rng_of
 from tests.adversary.judge import Report, said
 from tests.adversary.lies import Lie, lie_of
-from tests.builders import cluster, infrastructure
-from tests.proxy import Answer, HttpProxy, kubeconfig
+from tests.support.cluster.fault_proxy import Answer, HttpProxy, kubeconfig
+from tests.support.objects.builders import cluster, infrastructure
 
 __all__ = ["attack_answers"]
 
-RESOURCE, FINALIZER = resource_of(Infrastructure.KIND), Infrastructure.KIND.finalizer
+RESOURCE = resource_of(Infrastructure.KIND)
+FINALIZER = Infrastructure.KIND.finalizer
 PATIENCE = 90.0
 """Seconds until an object is finished: the backoff of a deletion ends at 60 s."""
-SHOWN_SECONDS, _UNSEEN_SECONDS = 20.0, 1.5
+SHOWN_SECONDS = 20.0
+_UNSEEN_SECONDS = 1.5
 """Seconds for a reason in the status, and for lies whose effect is not seen there."""
 _ALIVE = 32
 _BUDGET = 4.0
@@ -87,7 +89,8 @@ class _Lying:
         }
         if not wanted[self.stage] or self.left <= 0:
             return False
-        self.left, self.hits = self.left - 1, self.hits + 1
+        self.left = self.left - 1
+        self.hits = self.hits + 1
         return True
 
 
@@ -103,10 +106,10 @@ class Lives:
     lying: dict[str, _Lying] = attrs.field(factory=dict)
     ended: defaultdict[str, list[Outcome]] = attrs.field(factory=lambda: defaultdict(list))
     lock: threading.Lock = attrs.field(factory=threading.Lock)
-    dice: random.Random = attrs.field(factory=lambda: random.Random(0))
+    rng: random.Random = attrs.field(factory=lambda: random.Random(0))
 
     def rule(self, method: str, target: str) -> str | Answer:
-        """What the proxy answers."""
+        """Return the request to forward, or the answer of the proxy."""
         found = _OBJECT.search(target)
         lying = self.lying.get(found[1]) if found else None
         if not found or lying is None or lying.stage == "dropped":
@@ -114,7 +117,7 @@ class Lives:
         return lying.lie.answer if lying.meets(method, bool(found[2])) else target
 
     def edit(self, method: str, target: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """What the proxy makes of an answer."""
+        """Yield the answer as the proxy changes it."""
         if "watch=true" in target and "/infrastructures?" in target:
             return self._with_old_bookmarks(pieces)
         found = _OBJECT.search(target)
@@ -126,7 +129,7 @@ class Lives:
     def _without_parts(self, body: bytes) -> Iterator[bytes]:
         obj = json.loads(body)
         for field in list(obj.get("status") or ()):
-            if self.dice.random() < 0.5:
+            if self.rng.random() < 0.5:
                 del obj["status"][field]
         yield json.dumps(obj).encode()
 
@@ -138,8 +141,8 @@ class Lives:
                 yield line + b"\n"
                 event = json.loads(line)
                 meta = event["object"].get("metadata") or {}
-                if event["type"] == "MODIFIED" and self.dice.random() < 0.02:
-                    version = str(max(1, int(meta["resourceVersion"]) - self.dice.randint(1, 50)))
+                if event["type"] == "MODIFIED" and self.rng.random() < 0.02:
+                    version = str(max(1, int(meta["resourceVersion"]) - self.rng.randint(1, 50)))
                     yield json.dumps(_bookmark(version)).encode() + b"\n"
 
     def on_end(self, end: DeletionEnded) -> None:
@@ -150,15 +153,16 @@ class Lives:
 
     def live(self, number: int) -> None:
         """One life."""
-        dice = dice_of(self.seed, "answers", number)
-        namespace, name = dice.choice(self.namespaces), f"n{number}"
-        with self._lies(dice, namespace, name, left=dice.randint(0, 3)):
+        rng = rng_of(self.seed, "answers", number)
+        namespace = rng.choice(self.namespaces)
+        name = f"n{number}"
+        with self._lies(rng, namespace, name, left=rng.randint(0, 3)):
             made = self.admin.create(RESOURCE, infrastructure(namespace, self.type, name))
             uid = made["metadata"]["uid"]
             if not self._reaches(namespace, name, "Succeeded"):
                 self._complain("finished", number, self._get(namespace, name))
-        with self._lies(dice, namespace, name) as lying:
-            migrates = dice.random() < 0.2
+        with self._lies(rng, namespace, name) as lying:
+            migrates = rng.random() < 0.2
             if migrates:
                 patch = {"metadata": {"annotations": {"gardener.cloud/operation": "migrate"}}}
                 self.admin.patch(RESOURCE, name, namespace, patch)
@@ -191,9 +195,9 @@ class Lives:
 
     @contextmanager
     def _lies(
-        self, dice: random.Random, namespace: str, name: str, left: float = float("inf")
+        self, rng: random.Random, namespace: str, name: str, left: float = float("inf")
     ) -> Iterator[_Lying]:
-        lying = _Lying(lie_of(dice, namespace, name), dice.choice(_STAGES), left)
+        lying = _Lying(lie_of(rng, namespace, name), rng.choice(_STAGES), left)
         self.lying[name] = lying
         try:
             yield lying
@@ -251,7 +255,9 @@ def attack_answers(
 @contextmanager
 def _proxy(environment: Environment, lives: Lives) -> Iterator[str]:
     proxy = HttpProxy(environment)
-    proxy.rule, proxy.edit, proxy.headers = lives.rule, lives.edit, _WARNING
+    proxy.rule = lives.rule
+    proxy.edit = lives.edit
+    proxy.headers = _WARNING
     try:
         yield proxy.url
     finally:
@@ -261,8 +267,10 @@ def _proxy(environment: Environment, lives: Lives) -> Iterator[str]:
 @contextmanager
 def _log(path: Path) -> Iterator[None]:
     """Keep the manager's log in a file: each lie is a line of it."""
-    logger, handler = logging.getLogger("generic"), logging.FileHandler(path)
-    propagates, logger.propagate = logger.propagate, False
+    logger = logging.getLogger("generic")
+    handler = logging.FileHandler(path)
+    propagates = logger.propagate
+    logger.propagate = False
     logger.addHandler(handler)
     try:
         yield
@@ -280,7 +288,9 @@ def _bookmark(version: str) -> Raw:
 
 def _reason(obj: Raw | None) -> str:
     conditions = ((obj or {}).get("status") or {}).get("conditions") or []
-    found = (one["reason"] for one in conditions if one["type"] == "DeletionBlocked")
+    found = (
+        condition["reason"] for condition in conditions if condition["type"] == "DeletionBlocked"
+    )
     return next(found, "")
 
 

@@ -19,7 +19,8 @@ from tests.adversary.values import LABEL
 
 __all__ = ["Bystanders"]
 
-_CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
+_CONFIGMAPS = Resource("v1", "configmaps")
+_SECRETS = Resource("v1", "secrets")
 
 
 class Bystanders:
@@ -51,7 +52,7 @@ class Bystanders:
         self._thread.start()
 
     def stop(self) -> None:
-        """Asks no more; what nobody may touch is still there, or the report says so."""
+        """Send no more requests; report each protected object that was deleted."""
         self._over.set()
         self._thread.join()
         try:

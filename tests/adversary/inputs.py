@@ -26,11 +26,12 @@ from generic.testing.drill.names import Names
 from tests.adversary import texts
 from tests.adversary.values import plan
 
-__all__ = ["CLASSES", "MARK", "Global", "Input", "dice_of", "input_of", "plain"]
+__all__ = ["CLASSES", "MARK", "Global", "Input", "input_of", "plain", "rng_of"]
 
 MARK = "Zq7/K+x9%Wv=Lb3Tn5?Rj8"
 """Stands in every Secret; no part of it may leave."""
-_UNREADABLE, _READABLE = 215, 185
+_UNREADABLE = 215
+_READABLE = 185
 """Levels from which an object has to count as unreadable, and up to which it must not."""
 _PLACES = (
     *("cloudProfile", "seed", "shoot", "shoot/metadata", "shoot/metadata/annotations"),
@@ -68,7 +69,7 @@ _FORCED = [cls for cls in CLASSES if cls.KIND.force_from is not ForceSource.NONE
 
 @attrs.frozen(kw_only=True, str=False)
 class Input:
-    """What is created, and how it goes; texts are JSON."""
+    """An object to create, and its life; texts are JSON."""
 
     number: int
     kind: Kind
@@ -81,10 +82,10 @@ class Input:
     secret: str
     status: str = ""
     place: str = ""
-    """Where the actuator misbehaves: "delete returns"; empty: nowhere."""
+    """The place of the misbehaviour: "delete returns"; empty: none."""
     served: bool = True
     rush: bool = False
-    """Whether it is deleted before anybody has looked at it."""
+    """Whether it is deleted before the first reconciliation."""
     forced: bool = False
     """Whether its deletion is forced from the beginning."""
     held: bool = False
@@ -113,8 +114,8 @@ def _is_deep(text: str) -> bool | None:
     return None if _READABLE < levels < _UNREADABLE else levels >= _UNREADABLE
 
 
-def dice_of(seed: int, family: str, number: int) -> random.Random:
-    """The dice of one input."""
+def rng_of(seed: int, family: str, number: int) -> random.Random:
+    """The random numbers of one input."""
     return random.Random(f"{seed}-{family}-{number}")
 
 
@@ -122,29 +123,29 @@ def input_of(
     seed: int, family: str, number: int, names: Names, only: type[Object] | None = None
 ) -> Input:
     """The input of this number, in a namespace of its own, of one kind `only` if that is given."""
-    dice = dice_of(seed, family, number)
+    rng = rng_of(seed, family, number)
     hostile = family == "objects"
-    place = "" if hostile else plan(dice_of(seed, family, number))[0]
+    place = "" if hostile else plan(rng_of(seed, family, number))[0]
     classes = CLASSES if hostile else _FORCED
-    cls = only or dice.choice(classes)
+    cls = only or rng.choice(classes)
     shoot = names.shoot(f"{family}-{number}", "eu-1")
-    served = not hostile or dice.random() < 0.85
-    held = served and dice.random() < 0.4
-    secret = {"mark": MARK, "other": texts.string(dice)}
+    served = not hostile or rng.random() < 0.85
+    held = served and rng.random() < 0.4
+    secret = {"mark": MARK, "other": texts.string(rng)}
     meta: Raw = {"name": shoot.technical_id, "finalizers": [cls.KIND.finalizer] if held else []}
     if cls.KIND.namespaced:
         meta["namespace"] = shoot.technical_id
-    meta["annotations"] = _annotations(dice) if hostile else {}
+    meta["annotations"] = _annotations(rng) if hostile else {}
     if place.startswith("migrate"):
         meta["annotations"] = {OPERATION: "migrate", TIMESTAMP: "2020-01-01T00:00:00Z"}
     fixed = {"type": json.dumps(names.type if served else "other"), "class": '"shoot"'}
-    if hostile and dice.random() < 0.7:
-        fixed["providerConfig"] = texts.document(dice)
-    known = dice.random() < 0.7
+    if hostile and rng.random() < 0.7:
+        fixed["providerConfig"] = texts.document(rng)
+    known = rng.random() < 0.7
     reference = {"name": "secret", "namespace": shoot.technical_id} if known else None
-    manifest = _manifest(cls, meta, dice if hostile else _Plain(0), fixed, reference)
+    manifest = _manifest(cls, meta, rng if hostile else _Plain(0), fixed, reference)
     quiet = meta["annotations"].get(OPERATION) == "wait-for-state"
-    rush = dice.random() < 0.3
+    rush = rng.random() < 0.3
     odd_status = hostile and rush and cls in KINDS and cls in _FORCED
     return Input(
         number=number,
@@ -155,19 +156,19 @@ def input_of(
         healthy=plain(
             cls, names.type if served else "other", shoot.technical_id, shoot.technical_id
         ),
-        cluster=_cluster(shoot.cluster(), dice, hostile=hostile),
+        cluster=_cluster(shoot.cluster(), rng, hostile=hostile),
         secret=json.dumps({"metadata": {"name": "secret"}, "stringData": secret}),
-        status=_status(dice) if odd_status else "",
+        status=_status(rng) if odd_status else "",
         place=place,
         served=served and not quiet,
         rush=rush,
-        forced=dice.random() < 0.5,
+        forced=rng.random() < 0.5,
         held=held,
     )
 
 
 def plain(cls: type[Object], type_: str, name: str, namespace: str) -> str:
-    """A healthy object, with what its kind requires."""
+    """A healthy object, with the required fields of its kind."""
     meta = {"name": name} | ({"namespace": namespace} if cls.KIND.namespaced else {})
     secret = {"name": "secret", "namespace": namespace}
     fixed = {"type": json.dumps(type_), "providerConfig": "{}"}
@@ -175,42 +176,42 @@ def plain(cls: type[Object], type_: str, name: str, namespace: str) -> str:
 
 
 def _manifest(
-    cls: type[Object], meta: Raw, dice: random.Random, fixed: dict[str, str], secret: Raw | None
+    cls: type[Object], meta: Raw, rng: random.Random, fixed: dict[str, str], secret: Raw | None
 ) -> str:
     spec = _SCHEMAS[cls]["properties"]["spec"]
     if secret and "secretRef" in spec["properties"]:
         fixed = {**fixed, "secretRef": json.dumps(secret)}
     head = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name, "metadata": meta}
-    return f'{json.dumps(head)[:-1]},"spec":{texts.conforming(spec, dice, **fixed)}}}'
+    return f'{json.dumps(head)[:-1]},"spec":{texts.conforming(spec, rng, **fixed)}}}'
 
 
 class _Plain(random.Random):
-    """Dice for what is only to be accepted: no field that is not required."""
+    """Random numbers for inputs to accept: no field that is not required."""
 
     def random(self) -> float:
         return 0.99
 
 
-def _annotations(dice: random.Random) -> dict[str, str]:
-    odd = {json.loads(texts.string(dice))[:9000] for _ in "1234"}
-    values = sorted(one.encode(errors="replace").decode() for one in odd)
-    asked = dice.choice(("", "migrate", "restore", "reconcile", "wait-for-state", *values))
-    keys = dice.sample((TIMESTAMP, FORCE_DELETION, "a/b"), dice.randrange(4))
-    return {OPERATION: asked} | {key: dice.choice(values) for key in keys}
+def _annotations(rng: random.Random) -> dict[str, str]:
+    odd = {json.loads(texts.string(rng))[:9000] for _ in "1234"}
+    values = sorted(item.encode(errors="replace").decode() for item in odd)
+    asked = rng.choice(("", "migrate", "restore", "reconcile", "wait-for-state", *values))
+    keys = rng.sample((TIMESTAMP, FORCE_DELETION, "a/b"), rng.randrange(4))
+    return {OPERATION: asked} | {key: rng.choice(values) for key in keys}
 
 
-def _cluster(manifest: Raw, dice: random.Random, *, hostile: bool) -> str:
+def _cluster(manifest: Raw, rng: random.Random, *, hostile: bool) -> str:
     """The Cluster, with anything in one place of its spec."""
-    if not hostile or dice.random() < 0.6:
+    if not hostile or rng.random() < 0.6:
         return json.dumps(manifest)
-    *way, last = dice.choice(_PLACES).split("/")
+    *way, last = rng.choice(_PLACES).split("/")
     at = manifest["spec"]
     for step in way:
         at = at.setdefault(step, {})
     at[last] = "@odd@"
-    odd = dice.choice((texts.document, texts.value))(dice)
+    odd = rng.choice((texts.document, texts.value))(rng)
     return json.dumps(manifest).replace('"@odd@"', odd)
 
 
-def _status(dice: random.Random) -> str:
-    return f'{{"providerStatus":{texts.document(dice)},"state":{texts.document(dice)}}}'
+def _status(rng: random.Random) -> str:
+    return f'{{"providerStatus":{texts.document(rng)},"state":{texts.document(rng)}}}'

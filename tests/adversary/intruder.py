@@ -43,8 +43,8 @@ class Intruder:
         self._lives.close()
 
     def without(self, found: Mapping[str, T]) -> dict[str, T]:
-        """What was found by uid, except that of these objects."""
-        return {uid: one for uid, one in found.items() if uid not in self.uids}
+        """The items by uid, without those of these objects."""
+        return {uid: item for uid, item in found.items() if uid not in self.uids}
 
     def _run(self) -> None:
         for number in itertools.count():

@@ -1,6 +1,6 @@
-"""What has to hold of an object, as the API server shows it; pure.
+"""Rules about an object as the API server shows it; pure.
 
-Whom a rule is broken by, the Report says with the number that plays the input again.
+The Report names the object that breaks a rule, and the number that repeats its input.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _RULES = {
 
 @attrs.define(str=False)
 class Report:
-    """What broke, by rule, and what there was."""
+    """Broken rules with their problems, and counts of the inputs."""
 
     say: Callable[[str], None] = attrs.field(default=lambda _text: None)
-    """Told of the first violations of each rule as they are found."""
+    """Receives the first violations of each rule as they are found."""
     problems: defaultdict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
     counts: Counter[str] = attrs.field(factory=Counter)
 
@@ -129,7 +129,8 @@ def is_blocked(one: Input, obj: Raw | None) -> bool:
     """Whether the object is gone, or shows that its deletion is blocked, and how often."""
     if obj is None:
         return True
-    blocked, error = _condition(obj, "DeletionBlocked"), error_of(obj)
+    blocked = _condition(obj, "DeletionBlocked")
+    error = error_of(obj)
     if ((obj.get("status") or {}).get("lastOperation") or {}).get("type") == "Migrate":
         return error is not None  # it is to be migrated first
     if one.place == "delete tries":  # a status that moves on
@@ -144,7 +145,7 @@ def is_configuration(obj: Raw) -> bool:
 
 def _condition(obj: Raw, type_: str) -> Raw:
     conditions = (obj.get("status") or {}).get("conditions") or []
-    return next((one for one in conditions if one.get("type") == type_), {})
+    return next((condition for condition in conditions if condition.get("type") == type_), {})
 
 
 def _finalizers(obj: Raw) -> Sequence[str]:
@@ -160,7 +161,7 @@ def said(obj: Raw | None) -> str:
 
 
 def read(text: str | bytes) -> Raw:
-    """A JSON object, with null for what lies too deep to be read."""
+    """A JSON object, with null for values nested too deeply to be read."""
     try:
         found: Raw = json.loads(text)
     except RecursionError:

@@ -1,6 +1,6 @@
 """Kubeconfigs that a tenant may write, and the rules that hold for each.
 
-`kubeconfig(dice)` generates one; `problem(content)` gives it to the product and says which rule it
+`kubeconfig(rng)` generates one; `problem(content)` gives it to the product and says which rule it
 breaks. client-go (gokubeconfig/) and PyYAML read the kubeconfigs that the product rebuilds.
 """
 
@@ -26,15 +26,16 @@ from urllib.parse import quote
 import yaml
 
 from actuator.errors import ConfigurationError
-from generic.kube import inline_kubeconfig
-from tests.go_programs import build_reader
+from generic.kube import kubeconfig as product
+from tests.support.landscape.go_programs import build_reader
 
 __all__ = ["PARTS", "SECRET", "Reader", "kubeconfig", "problem", "reader"]
 
 SECRET = "m4rked+Secr3t/of=a&Tenant"
 """In each credential; no error has 8 characters of it, plain, as base64 or URL-encoded."""
 _HERE = Path(__file__).parent
-_SECONDS, _KIB = 1.0, 20 * 1024
+_SECONDS = 1.0
+_KIB = 20 * 1024
 _PEM, _KEY = (
     base64.b64encode(f"-----BEGIN {label}-----\n{SECRET}\n".encode()).decode()
     for label in ("CERTIFICATE", "PRIVATE KEY")
@@ -57,56 +58,60 @@ PARTS: dict[str, Any] = yaml.safe_load(
 Reader = Callable[[bytes], dict[str, str]]
 
 
-def kubeconfig(dice: random.Random) -> bytes:
+def kubeconfig(rng: random.Random) -> bytes:
     """A valid kubeconfig, or one with up to three hostile changes, or one made to be expensive."""
-    if not dice.randrange(10):
-        start, part = dice.choice(PARTS["bombs"])
-        numbers = range(1, dice.choice([10, 100, 100_000]))
+    if not rng.randrange(10):
+        start, part = rng.choice(PARTS["bombs"])
+        numbers = range(1, rng.choice([10, 100, 100_000]))
         parts = (part.replace("N", str(n)).replace("M", str(n - 1)) for n in numbers)
         return (start + "".join(parts)).encode()
-    config = copy.deepcopy(dice.choice(PARTS["valid"]))
-    if not dice.randrange(4):
-        _put_odd(config, dice)
-    text = dice.choice([json.dumps, yaml.safe_dump, yaml.safe_dump])(config)
-    text = text if dice.randrange(10) else dice.choice(PARTS["known"])
-    for _ in range(dice.choice([0, 1, 1, 1, 2, 3])):
-        text = _changed(text, dice)
-    encoding = dice.choice(["utf-8"] * 20 + ["utf-8-sig", "utf-16", "utf-32-le", "utf-7"])
-    return text.replace("\n", dice.choice(["\n"] * 9 + ["\r\n"])).encode(encoding)
+    config = copy.deepcopy(rng.choice(PARTS["valid"]))
+    if not rng.randrange(4):
+        _put_odd(config, rng)
+    writers: list[Callable[[Any], str]] = [json.dumps, yaml.safe_dump, yaml.safe_dump]
+    text = rng.choice(writers)(config)
+    text = text if rng.randrange(10) else rng.choice(PARTS["known"])
+    for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        text = _changed(text, rng)
+    encoding = rng.choice(["utf-8"] * 20 + ["utf-8-sig", "utf-16", "utf-32-le", "utf-7"])
+    return text.replace("\n", rng.choice(["\n"] * 9 + ["\r\n"])).encode(encoding)
 
 
-def _put_odd(at: Any, dice: random.Random) -> None:
+def _put_odd(at: Any, rng: random.Random) -> None:
     """Replace a value at any depth."""
-    key = dice.choice([*at]) if isinstance(at, dict) else dice.randrange(len(at))
-    if at[key] and isinstance(at[key], dict | list) and dice.randrange(4):
-        _put_odd(at[key], dice)
+    key = rng.choice([*at]) if isinstance(at, dict) else rng.randrange(len(at))
+    if at[key] and isinstance(at[key], dict | list) and rng.randrange(4):
+        _put_odd(at[key], rng)
     else:
-        at[key] = dice.choice(PARTS["odd"])
+        at[key] = rng.choice(PARTS["odd"])
 
 
-def _changed(text: str, dice: random.Random) -> str:
+def _changed(text: str, rng: random.Random) -> str:
     """With a hostile line beside one of its lines, at its indentation, or with its end missing."""
-    if not dice.randrange(8):
-        return text[: dice.randrange(len(text) + 1)]
-    lines, added = text.split("\n"), dice.choice(PARTS["lines"])
-    number = dice.randrange(len(lines))
+    if not rng.randrange(8):
+        return text[: rng.randrange(len(text) + 1)]
+    lines = text.split("\n")
+    added = rng.choice(PARTS["lines"])
+    number = rng.randrange(len(lines))
     if text.startswith("{"):  # JSON: into one of its mappings
-        start, key, rest = text.partition(dice.choice(['"kind"', '"token"', '"user": {', '"name"']))
+        start, key, rest = text.partition(rng.choice(['"kind"', '"token"', '"user": {', '"name"']))
         return f"{start}{added}, {key}{rest}"
     indent = " " * (len(lines[number]) - len(lines[number].lstrip(" -")))
     added = "\n".join(indent + line for line in added.split("\n"))
-    lines.insert(number + dice.randrange(2), added)
+    lines.insert(number + rng.randrange(2), added)
     return "\n".join(lines)
 
 
 def problem(content: bytes, read: Reader | None = None) -> str | None:
     """The rule that this input breaks, None if it breaks none. `read`: see `reader`."""
-    peak, started = _peak_kib(), time.thread_time()
+    peak = _peak_kib()
+    started = time.thread_time()
     try:
-        found = inline_kubeconfig.read_kubeconfig(content)
+        found = product.read_kubeconfig(content)
         text = repr(found)
     except ConfigurationError as error:
-        found, text = None, "".join(traceback.format_exception(error))
+        found = None
+        text = "".join(traceback.format_exception(error))
     except Exception as error:
         return f"it raises {type(error).__name__}"
     if time.thread_time() - started > _SECONDS:
@@ -139,7 +144,9 @@ def _base64(data: bytes) -> str:
 def _pyyaml(content: bytes) -> dict[str, Any]:
     try:
         config = yaml.safe_load(content)
-        [cluster], [user], [_] = config["clusters"], config["users"], config["contexts"]
+        [cluster] = config["clusters"]
+        [user] = config["users"]
+        [_] = config["contexts"]
         return {**cluster["cluster"], **user["user"]}
     except (yaml.YAMLError, LookupError, TypeError, ValueError) as error:
         return {"error": str(error)}
@@ -152,7 +159,8 @@ def reader() -> Iterator[Reader]:
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        requests, answers = process.stdin, process.stdout
+        requests = process.stdin
+        answers = process.stdout
 
         def read(content: bytes) -> dict[str, Any]:
             requests.write(struct.pack(">I", len(content)) + content)

@@ -1,6 +1,6 @@
 """Wrong answers of an API server about one Infrastructure, and the reason that each has to get.
 
-Pure: the dice say all of it.
+Pure: everything follows from the random numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import random
 
 import attrs
 
-from tests.proxy import Answer
+from tests.support.cluster.fault_proxy import Answer
 
 GROUP = "extensions.gardener.cloud"
 _WEBHOOK = 'admission webhook "guard.example.org" denied the request: not today'
@@ -58,33 +58,33 @@ class Lie:
         return f"{self.answer.status} {self.answer.body[:200]!r}"
 
 
-def lie_of(dice: random.Random, namespace: str, name: str) -> Lie:
+def lie_of(rng: random.Random, namespace: str, name: str) -> Lie:
     """A wrong answer about that object."""
     named = {"group": GROUP, "kind": "infrastructures", "name": name}
-    sort = dice.choice(("404", "404", "403", "403", "page", "other"))
+    sort = rng.choice(("404", "404", "403", "403", "page", "other"))
     if sort == "page":
-        return Lie(Answer(dice.choice((403, 404)), dice.choice(_PAGES) or b" "), "UnexpectedAnswer")
+        return Lie(Answer(rng.choice((403, 404)), rng.choice(_PAGES) or b" "), "UnexpectedAnswer")
     if sort == "403":
-        text, reason = dice.choice(_FORBIDDEN)
-        filled = text.format(dice.choice(("a", "eve", "a-b.c", "x" * 200)))
+        text, reason = rng.choice(_FORBIDDEN)
+        filled = text.format(rng.choice(("a", "eve", "a-b.c", "x" * 200)))
         message = f'infrastructures.{GROUP} "{name}" is forbidden: {filled}'
         return Lie(_status(403, "Forbidden", message, named), reason)
     if sort == "404":
-        return _missing(dice, namespace, named)
-    code, word, message, reason = dice.choice(_OTHERS)
+        return _missing(rng, namespace, named)
+    code, word, message, reason = rng.choice(_OTHERS)
     return Lie(_status(code, word, message, named), reason)
 
 
-def _missing(dice: random.Random, namespace: str, named: dict[str, str]) -> Lie:
-    details, reason = dice.choice(
+def _missing(rng: random.Random, namespace: str, named: dict[str, str]) -> Lie:
+    details, reason = rng.choice(
         (
             ({"kind": "namespaces", "name": namespace}, "NamespaceMissing"),
             ({**named, "name": f"{named['name']}x"}, "UnexpectedAnswer"),
             ({**named, "name": namespace}, "UnexpectedAnswer"),
-            ({**named, "kind": dice.choice(("workers", "Infrastructure"))}, "UnexpectedAnswer"),
-            ({**named, "group": dice.choice(("", "example.org"))}, "UnexpectedAnswer"),
+            ({**named, "kind": rng.choice(("workers", "Infrastructure"))}, "UnexpectedAnswer"),
+            ({**named, "group": rng.choice(("", "example.org"))}, "UnexpectedAnswer"),
             ({"group": GROUP, "kind": "infrastructures"}, "UnexpectedAnswer"),
-            (dice.choice(({}, None, [], "x", 3, {"name": {}, "kind": []})), "UnexpectedAnswer"),
+            (rng.choice(({}, None, [], "x", 3, {"name": {}, "kind": []})), "UnexpectedAnswer"),
             (named, "WebhookDenied"),
         )
     )

@@ -53,7 +53,7 @@ class Feed:
             threading.Thread(target=self._follow, args=(resource,), daemon=True).start()
 
     def created(self, key: _Key, obj: Raw) -> None:
-        """What the API server answered; the watch may have been faster."""
+        """Keep the answer of the API server; the watch may have been faster."""
         with self._changed:
             self._latest.setdefault(key, obj)
 
@@ -64,7 +64,7 @@ class Feed:
             return self._latest[key]
 
     def forget(self, key: _Key) -> None:
-        """Nobody waits for it any more."""
+        """Drop the object; no life waits for it any more."""
         with self._changed:
             self._latest.pop(key, None)
 
@@ -94,7 +94,7 @@ class Feed:
 
 
 class Lives:
-    """Inputs that are created, looked at, and deleted; what breaks a rule is reported."""
+    """Inputs that are created, observed and deleted; each broken rule is reported."""
 
     def __init__(
         self,
@@ -184,12 +184,15 @@ class Lives:
         return found["uid"] if one.kind.finalizer in found.get("finalizers", ()) else ""
 
     def _force(self, one: Input, key: _Key) -> None:
-        """Forces the deletion as the kind wants it; what cannot be forced is corrected instead."""
+        """Forces the deletion as the kind requires; corrects objects that cannot be forced."""
         meta = {"annotations": {FORCE_DELETION: "true"}}
-        resource, patch = resource_of(one.kind), {"metadata": meta}
+        resource = resource_of(one.kind)
+        patch: Raw = {"metadata": meta}
         if one.kind.force_from is ForceSource.SHOOT:
             shoot = {"metadata": {**meta, "deletionTimestamp": "2020-01-01T00:00:00Z"}}
-            resource, key, patch = CLUSTERS, ("", "", one.namespace), {"spec": {"shoot": shoot}}
+            resource = CLUSTERS
+            key = ("", "", one.namespace)
+            patch = {"spec": {"shoot": shoot}}
         elif one.kind.force_from is ForceSource.NONE:
             wanted = {**json.loads(one.healthy)["spec"], "class": "shoot", "providerConfig": None}
             odd = dict.fromkeys(read(one.manifest)["spec"])
@@ -204,7 +207,8 @@ class Lives:
     def _patch(
         self, at: Resource, key: _Key, text: str, type_: str = MERGE_PATCH, subresource: str = ""
     ) -> None:
-        path, body = path_of(at, key[1], key[2], subresource), text.encode(errors="replace")
+        path = path_of(at, key[1], key[2], subresource)
+        body = text.encode(errors="replace")
         self._client.send("PATCH", path, body=body, content_type=type_)
 
 

@@ -1,6 +1,6 @@
 """Requests that anyone who reaches the webhook server may send, and the rules that hold for each.
 
-`request(dice)` generates one; `Target.problem` sends it over TLS to the product and says which rule
+`request(rng)` generates one; `Target.problem` sends it over TLS to the product and says which rule
 it breaks. Patches are applied by `patched`, which shares no code with the product.
 """
 
@@ -27,8 +27,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from actuator.meta import Object, Raw
 from actuator.v1alpha1 import Infrastructure, Network
-from generic.controller.httpserver import Address
-from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.certificates import SERVER_AUTH, issue, new_authority, x509
 from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
@@ -36,6 +34,8 @@ from generic.kube.timers import Timers
 from generic.library.webhooks import AdmissionRequest, Webhook
 from generic.library.webhooks.objects import Deployment
 from generic.library.webhooks.server import WebhookServer, server_context
+from generic.serving.httpserver import Address
+from generic.serving.metrics.webhooks import WebhookMetrics
 from tests.adversary import texts
 from tests.adversary.inputs import MARK
 from tests.adversary.judge import leaks
@@ -43,8 +43,10 @@ from tests.adversary.judge import leaks
 __all__ = ["Target", "patched", "request", "serving"]
 
 _CLASSES: tuple[type[Object], ...] = (Deployment, Infrastructure, Network)
-_SECONDS, _KIB = 5.0, 256 * 1024
-_HOST, _FLOOD_KIB = "127.0.0.1", 450 * 1024
+_SECONDS = 5.0
+_KIB = 256 * 1024
+_HOST = "127.0.0.1"
+_FLOOD_KIB = 450 * 1024
 _TOLD = (b"HTTP/1.1 200", b"HTTP/1.1 503")
 _LONGEST = 8192
 _PATH = "/webhooks/touch"
@@ -67,40 +69,45 @@ class Request:
     review: Any = None
 
 
-def request(dice: random.Random) -> Request:
+def request(rng: random.Random) -> Request:
     """A review with up to three odd values, as text with up to one fault, in a request likewise."""
-    whole = _review(dice)
+    whole = _review(rng)
     obj = whole["request"]["object"]
-    places = [whole, obj, obj, *[one for one in (obj["spec"], obj["metadata"]) if one != "@spec@"]]
-    for number in range(dice.choice([0, 1, 1, 1, 2, 3])):
-        _put(dice.choice(places), f"@{number}@", dice)
-    spec = texts.conforming(dice.choice(_SPECS), dice, type='"acme"')
+    places = [
+        whole,
+        obj,
+        obj,
+        *[item for item in (obj["spec"], obj["metadata"]) if item != "@spec@"],
+    ]
+    for number in range(rng.choice([0, 1, 1, 1, 2, 3])):
+        _put(rng.choice(places), f"@{number}@", rng)
+    spec = texts.conforming(rng.choice(_SPECS), rng, type='"acme"')
     text = json.dumps(whole).replace('"@spec@"', spec)
     for number in range(3):
-        text = text.replace(f'"@{number}@"', dice.choice((texts.document, texts.value))(dice))
-    faulty = not dice.randrange(5)
-    body = _faulty(text, dice) if faulty else text.encode()
+        text = text.replace(f'"@{number}@"', rng.choice((texts.document, texts.value))(rng))
+    faulty = not rng.randrange(5)
+    body = _faulty(text, rng) if faulty else text.encode()
     try:
         review = None if faulty else json.loads(text)
     except (ValueError, RecursionError):
         review = None
-    if dice.randrange(6):
+    if rng.randrange(6):
         return Request(_http(body), review)
-    return Request(_odd_http(body, dice))
+    return Request(_odd_http(body, rng))
 
 
-def _review(dice: random.Random) -> Raw:
-    kind = dice.choice(_CLASSES).KIND
+def _review(rng: random.Random) -> Raw:
+    kind = rng.choice(_CLASSES).KIND
     meta: Raw = {"name": "n", "namespace": "ns", "labels": {"mark": MARK}, "annotations": {}}
-    if not dice.randrange(8):
+    if not rng.randrange(8):
         meta["deletionTimestamp"] = "2020-01-01T00:00:00Z"
-    if not dice.randrange(8):
-        meta["labels"]["act"] = dice.choice(["raise", "odd", "exit"])
-    spec = "@spec@" if kind.name != "Deployment" and dice.randrange(3) else _SPEC
+    if not rng.randrange(8):
+        meta["labels"]["act"] = rng.choice(["raise", "odd", "exit"])
+    spec = "@spec@" if kind.name != "Deployment" and rng.randrange(3) else _SPEC
     obj = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
-    operation = dice.choice(["CREATE", "CREATE", "UPDATE", "DELETE", "CONNECT"])
+    operation = rng.choice(["CREATE", "CREATE", "UPDATE", "DELETE", "CONNECT"])
     asked = {
-        "uid": f"{dice.random()}",
+        "uid": f"{rng.random()}",
         "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
         "operation": operation,
         "object": obj,
@@ -114,25 +121,26 @@ def _review(dice: random.Random) -> Raw:
     return found
 
 
-def _put(at: Any, odd: str, dice: random.Random) -> None:
+def _put(at: Any, odd: str, rng: random.Random) -> None:
     """Replace a value at any depth, mostly deep ones."""
-    key = dice.choice([*at]) if isinstance(at, dict) else dice.randrange(len(at))
-    if at[key] and isinstance(at[key], dict | list) and dice.randrange(12):
-        _put(at[key], odd, dice)
+    key = rng.choice([*at]) if isinstance(at, dict) else rng.randrange(len(at))
+    if at[key] and isinstance(at[key], dict | list) and rng.randrange(12):
+        _put(at[key], odd, rng)
     else:
         at[key] = odd
 
 
-def _faulty(text: str, dice: random.Random) -> bytes:
-    encoded, at = text.encode(), dice.randrange(len(text))
-    return dice.choice(
+def _faulty(text: str, rng: random.Random) -> bytes:
+    encoded = text.encode()
+    at = rng.randrange(len(text))
+    return rng.choice(
         (
             encoded[:at],
-            encoded[:at] + bytes([dice.randrange(256)]) + encoded[at:],
+            encoded[:at] + bytes([rng.randrange(256)]) + encoded[at:],
             b"\xef\xbb\xbf" + encoded,
             text.encode("utf-16"),
             encoded + encoded,
-            b"[" * dice.choice([300, 100_000]),
+            b"[" * rng.choice([300, 100_000]),
             b'{"request":' * 50_000,
             encoded[:-1] + b',"request":null}',
             b'{"apiVersion":' + b"9" * 1_000_000 + b"}",
@@ -147,12 +155,12 @@ def _http(body: bytes, start: str = f"POST {_PATH} HTTP/1.1", headers: str = "")
     return head.encode("latin-1") + body
 
 
-def _odd_http(body: bytes, dice: random.Random) -> bytes:
+def _odd_http(body: bytes, rng: random.Random) -> bytes:
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     chunked = f"POST {_PATH} HTTP/1.1\r\nContent-Type: application/json\r\n".encode()
     transfer = b"Transfer-Encoding: chunked\r\n"
-    large = "x" * dice.choice([10_000, 100_000])
-    return dice.choice(
+    large = "x" * rng.choice([10_000, 100_000])
+    return rng.choice(
         (
             _http(body, f"GET {_PATH} HTTP/1.1"),
             _http(body, f"POST {_PATH}/../x HTTP/1.1"),
@@ -170,13 +178,13 @@ def _odd_http(body: bytes, dice: random.Random) -> bytes:
             chunked + transfer + b"\r\nffffffffffffffffff\r\n" + body,
             _http(body) * 2,
             body,
-            bytes(dice.randrange(256) for _ in range(500)),
+            bytes(rng.randrange(256) for _ in range(500)),
         )
     )
 
 
 def touch(request: AdmissionRequest[Any]) -> Any:
-    """Changes the object; or does what its label `act` says."""
+    """Changes the object; or acts by its label `act`."""
     if request.new.metadata.deletion_timestamp is not None:
         raise AssertionError("an object under deletion reached the handler")
     act = request.new.metadata.labels.get("act")
@@ -215,7 +223,7 @@ def _large(count: int) -> bytes:
 
 
 class _Collecting(logging.Handler):
-    """Keeps what is logged."""
+    """Keeps the lines of the log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -237,7 +245,8 @@ class Target:
 
     def problem(self, sent: Request) -> str | None:
         """The rule that this request breaks, None if it breaks none."""
-        peak, began = _peak_kib(), time.monotonic()
+        peak = _peak_kib()
+        began = time.monotonic()
         self.logs.lines.clear()
         answer = self._send(sent.sent)
         if time.monotonic() - began > _SECONDS:
@@ -264,7 +273,7 @@ class Target:
         sent = [_large(count) for count in (1_900_000, *[170_000] * 10) * 2]
         with ThreadPoolExecutor(len(sent)) as pool:
             answers = [*pool.map(self._send, sent)]
-        if odd := [one for one in answers if one and not one.startswith(_TOLD)]:
+        if odd := [answer for answer in answers if answer and not answer.startswith(_TOLD)]:
             return f"answered {odd[0][:100]!r} to one of many large requests"
         if (taken := _peak_kib() - peak) > _FLOOD_KIB:
             return f"{len(sent)} large requests take {taken} KiB"
@@ -285,7 +294,7 @@ class Target:
         return None if b'"patch"' in answer else f"the next request fails: {answer[:300]!r}"
 
     def _send(self, sent: bytes) -> bytes:
-        """Send, close this direction, and return all that comes back."""
+        """Send, close this direction, and return the whole answer."""
         address = ("127.0.0.1", self.server.address.port)
         received = bytearray()
         with socket.create_connection(address, timeout=2 * _SECONDS) as raw:
@@ -335,27 +344,27 @@ def _wrong_patch(response: Raw, asked: Raw) -> str | None:
 def patched(document: Any, operations: list[Raw]) -> Any:
     """The document after a JSON patch. Raises LookupError, TypeError or ValueError."""
     found = copy.deepcopy(document)
-    for one in operations:
+    for operation in operations:
         *way, last = [
-            part.replace("~1", "/").replace("~0", "~") for part in one["path"].split("/")[1:]
+            part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
         ]
         at = found
         for part in way:
             at = at[int(part) if isinstance(at, list) else part]
         if isinstance(at, list):
             index = len(at) if last == "-" else int(last)
-            if one["op"] == "add":
-                at.insert(index, one["value"])
-            elif one["op"] == "replace":
-                at[index] = one["value"]
+            if operation["op"] == "add":
+                at.insert(index, operation["value"])
+            elif operation["op"] == "replace":
+                at[index] = operation["value"]
             else:
                 del at[index]
-        elif one["op"] == "remove":
+        elif operation["op"] == "remove":
             del at[last]
-        elif one["op"] == "replace" and last not in at:
+        elif operation["op"] == "replace" and last not in at:
             raise LookupError(last)
         else:
-            at[last] = one["value"]
+            at[last] = operation["value"]
     return found
 
 
@@ -375,21 +384,24 @@ def _peak_kib() -> int:
 @contextmanager
 def serving() -> Iterator[Target]:
     """A server on this host."""
-    now, clock = SystemClock().now(), SystemClock()
+    now = SystemClock().now()
+    clock = SystemClock()
     authority = new_authority("adversary", now, timedelta(days=1))
     names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
     pair = issue(authority, "x", now, timedelta(days=1), usages=[SERVER_AUTH], names=names)
     webhook = Webhook(
         name="touch", kinds=_CLASSES, handle=touch, mutating=True, failure_policy="Ignore"
     )
-    timers, registry = Timers("adversary", clock), CollectorRegistry()
+    timers = Timers("adversary", clock)
+    registry = CollectorRegistry()
     client: Any = None  # the handler reads nothing
     metrics = WebhookMetrics(registry, [webhook.name])
     server = WebhookServer([webhook], Address("127.0.0.1", 0), client, timers, metrics)
     server.tls = server_context(pair)
     server.start()
     trust = ssl.create_default_context(cadata=authority.certificate.decode())
-    target, log = Target(server, trust, registry), logging.getLogger("generic")
+    target = Target(server, trust, registry)
+    log = logging.getLogger("generic")
     log.addHandler(target.logs)
     try:
         yield target

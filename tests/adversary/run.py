@@ -1,6 +1,6 @@
 """One attack: a cluster, a manager, bystanders, and hostile inputs, so many at a time.
 
-What the inputs are, how each lives, and what has to hold is in tests/adversary.
+The inputs, their lives and the rules about them are in tests/adversary.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 
-from actuator.cluster import Cluster
 from actuator.errors import ActuatorError
 from actuator.interface import Resource
-from generic.kube.client import HttpClient, connect
+from generic.kube.client import HttpClient
 from generic.kube.clock import SystemClock
-from generic.reconciler.orphans import ORPHANS, Orphan
-from generic.reconciler.orphans.ledger import Serving, read_orphans
-from generic.reconciler.orphans.verification import verify
+from generic.manager.orphans.ledger import Serving, read_orphans
+from generic.manager.orphans.verification import verify
+from generic.reconciler.orphans import ORPHANS
 from generic.testing.drill.names import Names
-from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
-from generic.testing.seed import install_crds
 from tests.adversary.bystanders import Bystanders
-from tests.adversary.inputs import CLASSES, dice_of
+from tests.adversary.inputs import CLASSES, rng_of
 from tests.adversary.judge import Report, leaks
 from tests.adversary.lives import Lives
 from tests.adversary.selections import attack_selections
@@ -35,7 +32,7 @@ from tests.adversary.tenants import attack_tenants
 from tests.adversary.values import HANG
 from tests.adversary.webhooksecrets import attack_webhook_secrets
 from tests.soak.figures import Sampler
-from tests.soak.run import CRASHED, started
+from tests.support.driver import admitted, crashes, started
 
 __all__ = ["FAMILIES", "attack"]
 
@@ -48,7 +45,8 @@ _ALIVE = 20
 _MIB = 64.0
 _PROGRESS_SECONDS = 15.0
 _VERIFIED = 300
-_SETTLE_SECONDS, _SPARE_THREADS = 2 * HANG + 15.0, 1
+_SETTLE_SECONDS = 2 * HANG + 15.0
+_SPARE_THREADS = 1
 
 
 def attack(
@@ -73,14 +71,13 @@ def attack(
     if family == "answers":
         return _answer_wrongly(environment, seed, numbers, folder, report)
     names = Names()
-    admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
-    install_crds(admin, [Cluster, Orphan, *CLASSES])
     model = manager_of(names.type, seed)
-    mine = EmbeddedSeed(environment, admin).admit(model, names.type)
-    subject = ("tests.adversary.subject", mine, names.type, seed, folder, *plants)
+    connections = _ALIVE + len(CLASSES) + 4
+    admin, mine = admitted(environment, CLASSES, model, names, connections)
+    subject = (mine, names.type, seed, folder, *plants)
     log = folder / f"{family}.log"
     bystanders = Bystanders(admin, names, report)
-    with started(log, *subject) as process:
+    with started(log, "tests.adversary.subject", *subject) as process:
         bystanders.start()
         sampler = Sampler(process.pid)
         start = sampler.look()
@@ -88,7 +85,8 @@ def attack(
         with ThreadPoolExecutor(_ALIVE) as pool:
             pending = [pool.submit(lives.live, family, number) for number in numbers]
             while to_go := wait(pending, timeout=_PROGRESS_SECONDS).not_done:
-                seconds, memory = sampler.samples[-1].at, sampler.samples[-1].memory
+                seconds = sampler.samples[-1].at
+                memory = sampler.samples[-1].memory
                 say(f"{seconds:5.0f} s: {len(to_go)} to go, {memory:.0f} MiB, {report}")
         _wait_for_threads(sampler, start.threads, settle, report)
         bystanders.stop()
@@ -99,14 +97,14 @@ def attack(
             report.complain("memory", "the manager", f"{start.memory:.0f} MiB, then {most:.0f} MiB")
         _judge_process(process, log, report)
     lives.close()
-    for one in pending:
-        one.result()  # a mistake of ours would be silent
+    for item in pending:
+        item.result()  # a mistake of ours would be silent
     _judge_rest(admin, lives, model.registrations, report)
     return report
 
 
 def _wait_for_threads(sampler: Sampler, before: int, settle: float, report: Report) -> None:
-    """Calls that hang come back after HANG seconds, each in a thread of its own."""
+    """Calls that hang return after HANG seconds, each in a thread of its own."""
     deadline = time.monotonic() + settle
     with suppress(OSError):  # the process is gone, which is judged elsewhere
         while (now := sampler.look().threads) > before + _SPARE_THREADS:
@@ -122,22 +120,21 @@ def _judge_process(process: subprocess.Popen[str], log: Path, report: Report) ->
         process.communicate(timeout=60)
     if not alive or process.returncode != 0:
         report.complain("alive", "the manager", f"exited with {process.returncode}")
-    for line in log.read_text(errors="replace").splitlines():
-        if line.startswith(CRASHED):
-            report.complain("alive", log, line)
+    for line in crashes(log):
+        report.complain("alive", log, line)
     for written in (log, log.with_name("metrics")):
         if not written.exists() or leaks(written.read_bytes()):
             report.complain("secret", written, "a part of a Secret is in it, or it is missing")
 
 
 def _judge_rest(admin: HttpClient, lives: Lives, added: Sequence[Serving], report: Report) -> None:
-    """Orphans and events, and what `actuator orphans verify` makes of the former."""
+    """Orphans and events, and the states that `actuator orphans verify` finds."""
     for resource in (Resource("v1", "events"), ORPHANS):
         if leaks(json.dumps(admin.list(resource)).encode()):
             report.complain("secret", resource, "a part of a Secret is in it")
-    orphans = [one for one in read_orphans(admin) if one.spec.object.uid in lives.uids]
+    orphans = [orphan for orphan in read_orphans(admin) if orphan.spec.object.uid in lives.uids]
     report.counts["Orphans"] = len(orphans)
-    for uid in lives.owed.keys() - {one.spec.object.uid for one in orphans}:
+    for uid in lives.owed.keys() - {orphan.spec.object.uid for orphan in orphans}:
         report.complain("orphan", lives.owed[uid], "has no Orphan")
     try:
         asked = list(verify(admin, orphans[:_VERIFIED], added, SystemClock()))
@@ -154,7 +151,7 @@ def _read_kubeconfigs(
 
     with reader() as read:
         for number in numbers:
-            found = problem(kubeconfig(dice_of(seed, "kubeconfigs", number)), read)
+            found = problem(kubeconfig(rng_of(seed, "kubeconfigs", number)), read)
             if found:
                 report.complain("kubeconfig", f"--only {number}", found)
             report.counts["lived"] += 1
@@ -176,7 +173,7 @@ def _send_reviews(
 
     with serving() as target:
         for number in numbers:
-            found = target.problem(request(dice_of(seed, "reviews", number)))
+            found = target.problem(request(rng_of(seed, "reviews", number)))
             if found:
                 report.complain("review", f"--only {number}", found)
             report.counts["lived"] += 1

@@ -36,8 +36,9 @@ from generic.testing.envtest import Environment
 from generic.testing.garden import Garden
 from generic.testing.seed import install_crds
 from generic.tools.drain.survey import survey
-from tests.adversary.inputs import dice_of
+from tests.adversary.inputs import rng_of
 from tests.adversary.judge import PATIENCE, Report
+from tests.support.objects.predicates import finalizers_changed, has_name
 
 __all__ = ["attack_selections", "selected"]
 
@@ -45,8 +46,10 @@ _KIND = Infrastructure.KIND
 _OBJECTS = resource_of(_KIND)
 _PLACES = ("one", "two", "forced")
 _BATCH = 100
-_FAILING_SECONDS, _PAUSE = 2.0, 0.1
-_FIRST_BACKOFF, _SPARE = 0.004, 5
+_FAILING_SECONDS = 2.0
+_PAUSE = 0.1
+_FIRST_BACKOFF = 0.004
+_SPARE = 5
 """Seconds of the shortest first backoff; attempts that start for another reason."""
 
 
@@ -89,50 +92,51 @@ class Selection:
     @property
     def owner(self) -> int | None:
         """The registration that has to serve the object; None if there is none."""
-        for index, one in enumerate(self.added):
-            here = not one.places or self.place in one.places
-            if self.type in one.types and here and self.class_ in ("", "shoot"):
+        for index, item in enumerate(self.added):
+            here = not item.places or self.place in item.places
+            if self.type in item.types and here and self.class_ in ("", "shoot"):
                 return index
         return None
 
 
 def selected(seed: int, number: int) -> Selection:
     """The input of this number."""
-    dice = dice_of(seed, "predicates", number)
+    rng = rng_of(seed, "predicates", number)
     types = [f"t-{number}-a", f"t-{number}-b"]
     return Selection(
         number=number,
-        type=dice.choice(types),
-        class_=dice.choice(("", "shoot", "shoot", "seed")),
-        place=dice.choice(_PLACES),
-        is_disturbed=dice.random() < 0.3,
-        registrations=(_registration(dice, types), _registration(dice, types)),
+        type=rng.choice(types),
+        class_=rng.choice(("", "shoot", "shoot", "seed")),
+        place=rng.choice(_PLACES),
+        is_disturbed=rng.random() < 0.3,
+        registrations=(_registration(rng, types), _registration(rng, types)),
     )
 
 
-def _registration(dice: random.Random, types: Sequence[str]) -> Selected:
+def _registration(rng: random.Random, types: Sequence[str]) -> Selected:
     return Selected(
-        types=tuple(dice.sample(types, dice.choice((1, 1, 2)))),
-        places=tuple(dice.sample(_PLACES, dice.choice((0, 0, 1, 2)))),
-        authors=tuple(_predicate(dice) for _ in range(dice.randrange(4))),
+        types=tuple(rng.sample(types, rng.choice((1, 1, 2)))),
+        places=tuple(rng.sample(_PLACES, rng.choice((0, 0, 1, 2)))),
+        authors=tuple(_predicate(rng) for _ in range(rng.randrange(4))),
     )
 
 
-def _predicate(dice: random.Random, depth: int = 0) -> p.Predicate:
+def _predicate(rng: random.Random, depth: int = 0) -> p.Predicate:
     """A predicate that is plain, mistaken, inconsistent, or a combination of such."""
-    kind = dice.choice(("plain", "mistaken", "flipping", "combined"))
+    kind = rng.choice(("plain", "mistaken", "flipping", "combined"))
     if kind == "combined" and depth < 3:
-        parts = [_predicate(dice, depth + 1) for _ in range(dice.randrange(1, 4))]
-        return dice.choice((p.all_of(*parts), p.any_of(*parts), p.negate(parts[0])))
+        parts = [_predicate(rng, depth + 1) for _ in range(rng.randrange(1, 4))]
+        return rng.choice((p.all_of(*parts), p.any_of(*parts), p.negate(parts[0])))
     if kind == "flipping":
-        return _flipping(dice)
-    return dice.choice(_MISTAKEN if kind == "mistaken" else _PLAIN)
+        return _flipping(rng)
+    return rng.choice(_MISTAKEN if kind == "mistaken" else _PLAIN)
 
 
-def _flipping(dice: random.Random) -> p.Predicate:
-    own, share = random.Random(dice.random()), dice.choice((0.1, 0.5, 0.9))
-    seconds = dice.choice((0.05, 0.5))
-    by_chance = dice.random() < 0.5
+def _flipping(rng: random.Random) -> p.Predicate:
+    own = random.Random(rng.random())
+    share = rng.choice((0.1, 0.5, 0.9))
+    seconds = rng.choice((0.05, 0.5))
+    by_chance = rng.random() < 0.5
     return lambda _event: (
         own.random() < share if by_chance else time.monotonic() // seconds % 2 == 1
     )
@@ -152,8 +156,8 @@ class _Undecided:
 
 
 _PLAIN: tuple[p.Predicate, ...] = (
-    *(p.negate(p.is_deleting), p.is_deleting, p.generation_changed, p.finalizers_changed),
-    *(p.conditions_changed("Healthy"), p.has_operation_annotation, p.has_name("another")),
+    *(p.negate(p.is_deleting), p.is_deleting, p.generation_changed, finalizers_changed),
+    *(p.conditions_changed("Healthy"), p.has_operation_annotation, has_name("another")),
     *(p.has_namespace("elsewhere"), p.has_type("another"), p.has_class("garden")),
     *(p.for_event_types(EventType.DELETED), p.for_event_types(EventType.MODIFIED)),
 )
@@ -205,7 +209,8 @@ def attack_selections(
     admin = connect(environment.kubeconfig, connections=24)
     install_crds(admin, [Cluster, Orphan, Infrastructure])
     names = Names()
-    garden, places = Garden(admin), {}
+    garden = Garden(admin)
+    places = {}
     for place in _PLACES:
         shoot = names.shoot(place, "eu-1")
         garden.create_namespace(shoot)
@@ -240,14 +245,15 @@ class _Batch:
             list(pool.map(self._delete, self.inputs))
             with self._disturbed():
                 time.sleep(_FAILING_SECONDS)
-            attempts, seconds = Counter(self.calls.by), time.monotonic() - since
+            attempts = Counter(self.calls.by)
+            seconds = time.monotonic() - since
             self.calls.may_succeed.set()
             self._wait_for_releases()
             self._judge(attempts, seconds)
-        for one in self.inputs:
+        for input_ in self.inputs:
             with suppress(NotFound):
                 patch = {"metadata": {"finalizers": None}}
-                self.admin.patch(_OBJECTS, one.name, self.places[one.place], patch)
+                self.admin.patch(_OBJECTS, input_.name, self.places[input_.place], patch)
 
     @contextmanager
     def _manager(self) -> Iterator[Manager]:
@@ -258,8 +264,8 @@ class _Batch:
             shutdown_timeout=5.0,
         )
         manager = Manager(options)
-        for one in self.inputs:
-            self._register(manager, one)
+        for input_ in self.inputs:
+            self._register(manager, input_)
         admitted = EmbeddedSeed(self.environment, self.admin).admit(manager, self.user)
         manager.options = attrs.evolve(options, kubeconfig=admitted)
         manager.start()
@@ -300,15 +306,16 @@ class _Batch:
     @contextmanager
     def _disturbed(self) -> Iterator[None]:
         """Another controller writes to the disturbed objects."""
-        over, many = threading.Event(), [one for one in self.inputs if one.is_disturbed]
+        over = threading.Event()
+        many = [input_ for input_ in self.inputs if input_.is_disturbed]
 
         def disturb(some: Sequence[Selection]) -> None:
             number = 0
             while not over.wait(_PAUSE):
                 number += 1
-                for one in some:
+                for item in some:
                     with suppress(ApiError):
-                        self._write(one, str(number))
+                        self._write(item, str(number))
 
         threads = [threading.Thread(target=disturb, args=(many[n::6],)) for n in range(6)]
         for thread in threads:
@@ -327,16 +334,16 @@ class _Batch:
         self.admin.patch(*where, {"status": {"state": {"a": text}}}, subresource="status")
 
     def _judge_drain(self, manager: Manager) -> None:
-        """`actuator drain` has to list exactly what the manager serves."""
+        """`actuator drain` has to list exactly the objects that the manager serves."""
         found = survey(self.admin, manager.registrations, manager.options.extension_classes)
-        listed = {one.request.name for one in found.held}
-        for one in self.inputs:
-            if (one.name in listed) is (one.owner is None):
-                self._complain("alone", one, f"listed by drain: {one.name in listed}")
+        listed = {item.request.name for item in found.held}
+        for input_ in self.inputs:
+            if (input_.name in listed) is (input_.owner is None):
+                self._complain("alone", input_, f"listed by drain: {input_.name in listed}")
 
     def _wait_for_releases(self) -> None:
         deadline = time.monotonic() + PATIENCE
-        wanted = {one.name for one in self.inputs if one.owner is not None}
+        wanted = {input_.name for input_ in self.inputs if input_.owner is not None}
         while time.monotonic() < deadline and wanted & self._held():
             time.sleep(0.2)
 
@@ -352,16 +359,16 @@ class _Batch:
     def _judge(self, attempts: Counter[tuple[str, int]], seconds: float) -> None:
         held = self._held()
         most = math.log2(seconds / _FIRST_BACKOFF + 1) + _SPARE
-        for one in self.inputs:
-            by = {index for index in (0, 1) if self.calls.by[one.name, index]}
-            wanted = set() if one.owner is None else {one.owner}
+        for input_ in self.inputs:
+            by = {index for index in (0, 1) if self.calls.by[input_.name, index]}
+            wanted = set() if input_.owner is None else {input_.owner}
             if by != wanted:
-                self._complain("alone", one, f"called by {by}, and not by {wanted}")
-            if (one.name in held) is (one.owner is not None):
-                self._complain("released", one, f"still held: {one.name in held}")
-            count = sum(attempts[one.name, index] for index in (0, 1))
+                self._complain("alone", input_, f"called by {by}, and not by {wanted}")
+            if (input_.name in held) is (input_.owner is not None):
+                self._complain("released", input_, f"still held: {input_.name in held}")
+            count = sum(attempts[input_.name, index] for index in (0, 1))
             if count > most:
-                self._complain("rate", one, f"{count} attempts in {seconds:.1f} s")
+                self._complain("rate", input_, f"{count} attempts in {seconds:.1f} s")
 
     def _complain(self, rule: str, one: Selection, problem: str) -> None:
         self.report.complain(rule, f"--only {one.number} ({one})", problem)

@@ -1,4 +1,4 @@
-"""The manager that is attacked, a process of its own so that its memory is nobody else's.
+"""The attacked manager, a process of its own so that its memory can be measured.
 
     python -m tests.adversary.subject KUBECONFIG TYPE SEED FOLDER [MODULE:FUNCTION]
 
@@ -17,23 +17,24 @@ import attrs
 from prometheus_client import generate_latest
 
 from actuator.v1alpha1 import Infrastructure
-from generic.controller import logs
 from generic.library.healthchecks.model import Check, HealthChecks
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.serving import logs
 from tests.adversary.inputs import CLASSES
 from tests.adversary.values import BUDGET, CONDITION, Adversary
+from tests.support.driver import serving
 
 __all__ = ["manager_of"]
 
 _TIMEOUT = 3.0
 """Seconds for any other operation."""
 _MEMORY = 4 * 2**30
-"""Bytes of address space: what takes more is to fail here, and not on the whole machine."""
+"""Bytes of address space: a larger allocation fails here, and not on the whole machine."""
 
 
 def manager_of(type_: str, seed: int, kubeconfig: Path | None = None) -> Manager:
-    """A manager that listens nowhere and serves all kinds for this type."""
+    """A manager without servers that serves all kinds for this type."""
     options = Options(
         kubeconfig=kubeconfig,
         metrics_bind_address="0",
@@ -60,11 +61,8 @@ def main() -> None:
     for cls in CLASSES:  # of this process alone
         cls.KIND = attrs.evolve(cls.KIND, timeout=_TIMEOUT)
     manager = manager_of(type_, int(seed), Path(kubeconfig))
-    manager.start()
-    if not manager.wait_synced():
-        raise SystemExit("the caches are not filled")
-    print("working", flush=True)
-    sys.stdin.read()
+    with serving(manager):
+        pass
     Path(folder, "metrics").write_bytes(generate_latest(manager.metrics.registry))
     manager.stop()
 

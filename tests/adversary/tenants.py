@@ -2,8 +2,8 @@
 
     python -m tests.adversary.tenants SEED [MODULE:FUNCTION]
 
-`input_of(dice)` generates a client, what its server and a proxy send, and how fast;
-`Target.problem` asks, and says which rule was broken. The functions are called first: a test
+`input_of(rng)` generates a client, the answers of its server and a proxy, and their speed;
+`Target.problem` asks, and returns the broken rule. The functions are called first: a test
 patches a mistake into the product.
 """
 
@@ -34,9 +34,9 @@ from generic.library.healthchecks.model import HealthResult
 from generic.testing.envtest import Environment
 from generic.tools.packaging.chart import MALLOC
 from tests.adversary import texts
-from tests.adversary.inputs import dice_of
+from tests.adversary.inputs import rng_of
 from tests.adversary.judge import Report
-from tests.tenantside import (
+from tests.support.cluster.tenant_server import (
     CLIENTS,
     DISCOVERY,
     LISTS,
@@ -62,8 +62,10 @@ _FROZEN_SECONDS = 60
 _NAME_SECONDS = 3.0
 _MIB = 200.0
 _ADDRESS_SPACE = 6 * 2**30
-"""Bytes: what takes more is to fail here, and not on the whole machine."""
-_MAX_TEXT, _MAX_LEVELS, _MAX_REQUESTS = 9000, 205, 103
+"""Bytes: a larger allocation fails here, and not on the whole machine."""
+_MAX_TEXT = 9000
+_MAX_LEVELS = 205
+_MAX_REQUESTS = 103
 _STATUSES = ("200 OK", "200", "201 C", "404 Not Found", "403 F", "410 G", "500 E", "503 B", "302 M")
 _EARLY = ("000", "099 No", "100 Continue", "101 S", "102 Processing", "103 Early Hints", "199 X")
 _LENGTHS = ("0", "1", "-1", "99999999999999999999", "5, 6", "x", "")
@@ -73,7 +75,7 @@ _FRAGMENTS = ("[", "]", "{", "}", '{"":', '"', '""', "\\", '\\"', '"]', ",", "1"
 
 @attrs.frozen
 class Input:
-    """A client, its seconds, and what its server does; a proxy and a name if they are not usual."""
+    """A client, its seconds, and its server; a proxy and a name if they are not usual."""
 
     client: str
     limit: float
@@ -82,20 +84,20 @@ class Input:
     host: str = "127.0.0.1"
 
 
-def input_of(dice: random.Random) -> Input:
+def input_of(rng: random.Random) -> Input:
     """Slow in a known phase (one in ten), large (one in ten), or anything."""
-    client = dice.choice([*CLIENTS])
-    limit = dice.choice((0.1, 0.3, 1.0))
-    roll = dice.random()
+    client = rng.choice([*CLIENTS])
+    limit = rng.choice((0.1, 0.3, 1.0))
+    roll = rng.random()
     if roll < 0.1:
-        return Input(client, limit, PHASES[dice.choice([*PHASES])], **_way(dice))
+        return Input(client, limit, PHASES[rng.choice([*PHASES])], **_way(rng))
     if roll < 0.2:
-        return large(client, dice.choice([*LISTS]))
-    answers = [_slowed(_answer(dice), dice) for _ in range(dice.choice((1, 1, 2, 5)))]
-    if dice.random() < 0.1:
+        return large(client, rng.choice([*LISTS]))
+    answers = [_slowed(_answer(rng), rng) for _ in range(rng.choice((1, 1, 2, 5)))]
+    if rng.random() < 0.1:
         answers = [*DISCOVERY, *answers]
-    script = playing(*answers, closes=dice.random() < 0.5)
-    return Input(client, limit, script, **_way(dice))
+    script = playing(*answers, closes=rng.random() < 0.5)
+    return Input(client, limit, script, **_way(rng))
 
 
 def large(client: str, what: str) -> Input:
@@ -103,97 +105,98 @@ def large(client: str, what: str) -> Input:
     return Input(client, 10.0, playing(LISTS[what]))
 
 
-def _way(dice: random.Random) -> dict[str, str]:
-    """How the server is reached: as usual, through a proxy, or by a name."""
-    roll = dice.random()
+def _way(rng: random.Random) -> dict[str, str]:
+    """The way to the server: as usual, through a proxy, or by a name."""
+    roll = rng.random()
     if roll < 0.1:
-        return {"proxy": dice.choice([*PROXIES])}
+        return {"proxy": rng.choice([*PROXIES])}
     if roll < 0.15:
-        return {"host": f"{dice.randrange(10**6)}.example"}
+        return {"host": f"{rng.randrange(10**6)}.example"}
     return {}
 
 
-def _text(dice: random.Random) -> bytes:
+def _text(rng: random.Random) -> bytes:
     """JSON, nearly JSON, or parts of it again and again; in UTF-8, or not."""
-    roll = dice.random()
+    roll = rng.random()
     if roll < 0.5:
-        text = _page(dice)
+        text = _page(rng)
     elif roll < 0.8:
-        text = texts.document(dice)
+        text = texts.document(rng)
     else:
-        parts = dice.choices(_FRAGMENTS, k=dice.randrange(1, 8))
-        text = "".join(part * dice.choice((1, 2, 201, 1100, 20_000)) for part in parts)
-    encoding = dice.choice(("utf-16-le", "utf-32-be")) if dice.random() < 0.05 else "utf-8"
+        parts = rng.choices(_FRAGMENTS, k=rng.randrange(1, 8))
+        text = "".join(part * rng.choice((1, 2, 201, 1100, 20_000)) for part in parts)
+    encoding = rng.choice(("utf-16-le", "utf-32-be")) if rng.random() < 0.05 else "utf-8"
     return text.encode(encoding, errors="surrogatepass")
 
 
-def _answer(dice: random.Random) -> bytes:
+def _answer(rng: random.Random) -> bytes:
     """An answer as one would expect it, with up to three changes."""
-    text = _text(dice)
+    text = _text(rng)
     fields = [f"Content-Length: {len(text)}"]
-    if dice.random() < 0.4:
-        fields, text = ["Transfer-Encoding: chunked"], _chunked(text, dice)
-    elif dice.random() < 0.2:
+    if rng.random() < 0.4:
+        fields = ["Transfer-Encoding: chunked"]
+        text = _chunked(text, rng)
+    elif rng.random() < 0.2:
         fields = []
-    if dice.random() < 0.1:
-        fields.append(f"Content-Length: {dice.choice(_LENGTHS)}")
-    if dice.random() < 0.1:
-        fields.append(dice.choice(("Content-Encoding: gzip", "Connection: close", "Upgrade: h2c")))
-    if dice.random() < 0.05:
-        fields += [f"X-{number}: {'x' * 100}" for number in range(dice.choice((10, 2000)))]
-    found = head(*fields, status=dice.choice(_STATUSES[:1] * 6 + _STATUSES)) + text
-    if dice.random() < 0.1:
-        early = head(*fields[: dice.randrange(2)], status=dice.choice(_EARLY))
-        early += dice.choice((b"", text, b"2\r\n{}\r\n"))
-        found = early * dice.choice((1, 10, 5000) if len(early) < 1000 else (1, 10)) + found
-    for _ in range(dice.choice((0, 0, 0, 1, 2, 3))):
-        found = _changed(found, dice)
+    if rng.random() < 0.1:
+        fields.append(f"Content-Length: {rng.choice(_LENGTHS)}")
+    if rng.random() < 0.1:
+        fields.append(rng.choice(("Content-Encoding: gzip", "Connection: close", "Upgrade: h2c")))
+    if rng.random() < 0.05:
+        fields += [f"X-{number}: {'x' * 100}" for number in range(rng.choice((10, 2000)))]
+    found = head(*fields, status=rng.choice(_STATUSES[:1] * 6 + _STATUSES)) + text
+    if rng.random() < 0.1:
+        early = head(*fields[: rng.randrange(2)], status=rng.choice(_EARLY))
+        early += rng.choice((b"", text, b"2\r\n{}\r\n"))
+        found = early * rng.choice((1, 10, 5000) if len(early) < 1000 else (1, 10)) + found
+    for _ in range(rng.choice((0, 0, 0, 1, 2, 3))):
+        found = _changed(found, rng)
     return found
 
 
-def _page(dice: random.Random) -> str:
+def _page(rng: random.Random) -> str:
     """A list, or nearly one."""
-    item = dice.choice((texts.document, texts.value))
-    items = ",".join(item(dice) for _ in range(dice.choice((0, 1, 3, 99, 100, 101))))
-    written = f"[{items}]" if dice.random() < 0.9 else texts.value(dice)
-    meta = f'{{"continue":{texts.value(dice, 1)}}}' if dice.random() < 0.5 else "{}"
-    meta = meta if dice.random() < 0.9 else texts.value(dice)
-    return f'{{"kind":{texts.value(dice, 1)},"metadata":{meta},"items":{written}}}'
+    item = rng.choice((texts.document, texts.value))
+    items = ",".join(item(rng) for _ in range(rng.choice((0, 1, 3, 99, 100, 101))))
+    written = f"[{items}]" if rng.random() < 0.9 else texts.value(rng)
+    meta = f'{{"continue":{texts.value(rng, 1)}}}' if rng.random() < 0.5 else "{}"
+    meta = meta if rng.random() < 0.9 else texts.value(rng)
+    return f'{{"kind":{texts.value(rng, 1)},"metadata":{meta},"items":{written}}}'
 
 
-def _chunked(text: bytes, dice: random.Random) -> bytes:
-    size = dice.choice((1, 7, 1000, 10**7)) if len(text) < 10_000 else 10_000
-    extension = dice.choice((b"", b"", b";a=b", b";" + b"x" * 1000))
+def _chunked(text: bytes, rng: random.Random) -> bytes:
+    size = rng.choice((1, 7, 1000, 10**7)) if len(text) < 10_000 else 10_000
+    extension = rng.choice((b"", b"", b";a=b", b";" + b"x" * 1000))
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     chunks = [b"%x%s\r\n%s\r\n" % (len(part), extension, part) for part in parts]
-    return b"".join(chunks) + b"0\r\n" + dice.choice((b"", b"X: y\r\n" * 3)) + b"\r\n"
+    return b"".join(chunks) + b"0\r\n" + rng.choice((b"", b"X: y\r\n" * 3)) + b"\r\n"
 
 
-def _changed(text: bytes, dice: random.Random) -> bytes:
+def _changed(text: bytes, rng: random.Random) -> bytes:
     """Cut, with something inserted, or with a part sent twice."""
-    at = dice.randrange(min(len(text), dice.choice((100, 10**7))) + 1)
-    way = dice.randrange(3)
+    at = rng.randrange(min(len(text), rng.choice((100, 10**7))) + 1)
+    way = rng.randrange(3)
     if way == 0:
         return text[:at]
     if way == 1:
-        return text[:at] + dice.choice(_CHARACTERS) * dice.choice((1, 1, 100)) + text[at:]
-    return text[:at] + text[max(0, at - dice.randrange(200)) :]
+        return text[:at] + rng.choice(_CHARACTERS) * rng.choice((1, 1, 100)) + text[at:]
+    return text[:at] + text[max(0, at - rng.randrange(200)) :]
 
 
-def _slowed(text: bytes, dice: random.Random) -> list[Step]:
+def _slowed(text: bytes, rng: random.Random) -> list[Step]:
     """At once, in pieces, or with one byte at a time from some place on."""
-    way = dice.randrange(4)
-    at = dice.randrange(len(text) + 1)
+    way = rng.randrange(4)
+    at = rng.randrange(len(text) + 1)
     if way == 0:
         drops: list[Step] = [(text[at + n : at + n + 1], 1, 0.02) for n in range(300)]
         return [(text[:at], 1, 0.0), *drops, (text[at + 300 :], 1, 0.0)]
     if way == 1:
-        return [(text[:at], 1, 0.0), (text[at:], 1, dice.choice((0.05, 0.5, 5.0)))]
+        return [(text[:at], 1, 0.0), (text[at:], 1, rng.choice((0.05, 0.5, 5.0)))]
     return [(text, 1, 0.0)]
 
 
 def _memory() -> float:
-    """MiB of this process at its peak, with the servers, which make what they send as they go."""
+    """Peak memory of this process in MiB, with the servers, which generate their answers."""
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(lines["VmHWM"].split()[0]) / 1024
 
@@ -210,7 +213,8 @@ class Target:
     def problem(self, given: Input) -> str | None:
         """The rule that this input breaks, None if it breaks none."""
         with ExitStack() as stack:
-            server, proxy = TenantServer(given.script), None
+            server = TenantServer(given.script)
+            proxy = None
             stack.callback(server.close)
             if given.proxy:
                 proxy = TenantServer(PROXIES[given.proxy])
@@ -228,7 +232,8 @@ class Target:
 
     def run(self) -> None:
         """Ask as the other tenant, and look at the memory, until the end."""
-        client, is_over = self._honest.client(), False
+        client = self._honest.client()
+        is_over = False
         while not is_over:
             is_over = self._over.wait(0.1)
             try:
@@ -260,7 +265,7 @@ def _started(name: str, client: HttpClient, limit: float) -> Future[str | None]:
 
 
 def _wrong(client: str, found: Any) -> str | None:
-    """What is wrong with a result, None if nothing is."""
+    """The problem with a result, None if there is none."""
     if isinstance(found, BaseException):
         is_left = isinstance(found, Cancelled) and client == "ctx.shoot"
         if not (isinstance(found, ApiError) or is_left):
@@ -281,10 +286,11 @@ def _wrong(client: str, found: Any) -> str | None:
 
 
 def _levels(value: Any) -> int:
-    levels, inner = 0, [value]
-    while inner := [one for one in inner if isinstance(one, (dict, list))]:
+    levels = 0
+    inner = [value]
+    while inner := [item for item in inner if isinstance(item, (dict, list))]:
         levels += 1
-        inner = [v for one in inner for v in (one.values() if isinstance(one, dict) else one)]
+        inner = [v for item in inner for v in (item.values() if isinstance(item, dict) else item)]
     return levels
 
 
@@ -346,7 +352,7 @@ def main(seed: int, *plants: str) -> None:
         if isinstance(number, list):
             given = large(*number)
         else:
-            given = input_of(dice_of(seed, "tenants", number))
+            given = input_of(rng_of(seed, "tenants", number))
         if found := target.problem(given):
             say(f"--only {number}", found)
         with lock:  # no thread of Python may run if another one keeps the interpreter
@@ -360,8 +366,9 @@ def main(seed: int, *plants: str) -> None:
 
 
 def _warm_up() -> None:
-    """Import what the first use of a proxy imports: it is no memory of an answer."""
-    proxy, server = TenantServer(PROXIES["forwards"]), TenantServer(playing([(OK, 1, 0.0)]))
+    """Import the modules of the first use of a proxy: they are no memory of an answer."""
+    proxy = TenantServer(PROXIES["forwards"])
+    server = TenantServer(playing([(OK, 1, 0.0)]))
     for name in CLIENTS:
         _started(name, server.client(proxy=proxy), 5.0).result()
     proxy.close()

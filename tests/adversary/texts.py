@@ -1,4 +1,4 @@
-"""Hostile JSON text that an API server accepts. Pure: the same dice give the same text."""
+"""Hostile JSON text that an API server accepts. Pure: the same seed gives the same text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _LEVELS = {20: 8, 150: 8, 250: 16, 900: 8, 1100: 8, 2000: 4, 5000: 1, 9980: 1}
 """Levels of deep documents, and how often."""
 _CHEAP = 2000
 """Levels of objects for which the API server needs less than a second; lists cost it nothing."""
-_LARGE, _LONG = 900_000, 200_000
+_LARGE = 900_000
+_LONG = 200_000
 """Bytes of a long string, and of a long list."""
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*"|[\[\]{}]', re.DOTALL)
 _WRITTEN = (
@@ -54,72 +55,70 @@ _STRINGS = (
 )
 
 
-def string(dice: random.Random) -> str:
+def string(rng: random.Random) -> str:
     """A JSON string."""
     drawn = "".join(
-        chr(dice.choice((dice.randrange(0x250), dice.randrange(0x10000)))) for _ in "12345"
+        chr(rng.choice((rng.randrange(0x250), rng.randrange(0x10000)))) for _ in "12345"
     )
     return json.dumps(
-        dice.choice((*_STRINGS, drawn)), ensure_ascii=dice.random() < 0.5 or max(drawn) > "\ud7ff"
+        rng.choice((*_STRINGS, drawn)), ensure_ascii=rng.random() < 0.5 or max(drawn) > "\ud7ff"
     )
 
 
-def value(dice: random.Random, room: int = 3) -> str:
+def value(rng: random.Random, room: int = 3) -> str:
     """Any JSON value, with at most `room` levels below it."""
-    if room == 0 or dice.random() < 0.4:
-        return dice.choice((string(dice), dice.choice(_WRITTEN)))
-    if dice.random() < 0.5:
-        return f"[{','.join(value(dice, room - 1) for _ in range(dice.randrange(4)))}]"
-    return _object((string(dice), value(dice, room - 1)) for _ in range(dice.randrange(4)))
+    if room == 0 or rng.random() < 0.4:
+        return rng.choice((string(rng), rng.choice(_WRITTEN)))
+    if rng.random() < 0.5:
+        return f"[{','.join(value(rng, room - 1) for _ in range(rng.randrange(4)))}]"
+    return _object((string(rng), value(rng, room - 1)) for _ in range(rng.randrange(4)))
 
 
-def document(dice: random.Random) -> str:
+def document(rng: random.Random) -> str:
     """A JSON object: nested deeply (one in six), large (one in three hundred), or just odd."""
-    roll = dice.random()
+    roll = rng.random()
     if roll < 0.16:
-        opening, closing = dice.choice((("[", "]"), ('{"a":', "}"), ('{"":', "}")))
-        levels = dice.choices(list(_LEVELS), list(_LEVELS.values()))[0]
+        opening, closing = rng.choice((("[", "]"), ('{"a":', "}"), ('{"":', "}")))
+        levels = rng.choices(list(_LEVELS), list(_LEVELS.values()))[0]
         if levels > _CHEAP:
             opening, closing = "[]"
-        return f'{{"deep":{opening * levels}{dice.choice(_WRITTEN)}{closing * levels}}}'
+        return f'{{"deep":{opening * levels}{rng.choice(_WRITTEN)}{closing * levels}}}'
     if roll < 0.163:
-        piece = dice.choice(('"x"', "1", "{}", string(dice), f'"{"x" * _LARGE}"'))
+        piece = rng.choice(('"x"', "1", "{}", string(rng), f'"{"x" * _LARGE}"'))
         count = _LONG // (len(piece.encode()) + 1) + 1
         return f'{{"large":[{",".join([piece] * count)}]}}'
-    return _object((string(dice), value(dice)) for _ in range(dice.randrange(1, 5)))
+    return _object((string(rng), value(rng)) for _ in range(rng.randrange(1, 5)))
 
 
-def conforming(schema: Raw, dice: random.Random, **fixed: str) -> str:
-    """What a structural schema lets pass: all required fields, some others, hostile values."""
+def conforming(schema: Raw, rng: random.Random, **fixed: str) -> str:
+    """A value that a structural schema admits: all required fields, some others, hostile values."""
     kind = schema.get("type")
     if schema.get("x-kubernetes-preserve-unknown-fields"):
-        return document(dice) if kind == "object" else value(dice)
+        return document(rng) if kind == "object" else value(rng)
     if kind == "array":
-        items = (conforming(schema["items"], dice) for _ in range(dice.randrange(3)))
+        items = (conforming(schema["items"], rng) for _ in range(rng.randrange(3)))
         return f"[{','.join(items)}]"
     if kind == "object" and "additionalProperties" in schema:
-        return _object(
-            (string(dice), conforming(schema["additionalProperties"], dice)) for _ in "12"
-        )
+        return _object((string(rng), conforming(schema["additionalProperties"], rng)) for _ in "12")
     if kind == "object":
         wanted = {*schema.get("required", ()), *fixed}
-        names = [n for n in schema["properties"] if n in wanted or dice.random() < 0.2]
+        names = [n for n in schema["properties"] if n in wanted or rng.random() < 0.2]
         fields = schema["properties"]
-        return _object((f'"{n}"', fixed.get(n) or conforming(fields[n], dice)) for n in names)
-    return _scalar(schema, dice)
+        return _object((f'"{n}"', fixed.get(n) or conforming(fields[n], rng)) for n in names)
+    return _scalar(schema, rng)
 
 
-def _scalar(schema: Raw, dice: random.Random) -> str:
+def _scalar(schema: Raw, rng: random.Random) -> str:
     if "enum" in schema:
-        return json.dumps(dice.choice(schema["enum"]))
+        return json.dumps(rng.choice(schema["enum"]))
     formats = {"byte": '"aGk="', "date-time": '"2020-01-01T00:00:00Z"', "int32": "1"}
     kinds = {
         "boolean": ("true", "false"),
         "integer": ("1", str(2**63 - 1)),
         "number": ("-0.0", "1e308"),
     }
-    return formats.get(schema.get("format", "")) or dice.choice(
-        kinds.get(schema.get("type", ""), (string(dice),))
+    return formats.get(schema.get("format", "")) or rng.choice(
+        kinds.get(schema.get("type", ""), (string(rng),))
     )
 
 
@@ -138,7 +137,9 @@ def depth(text: str) -> int:
 
 def shallow(text: str, levels: int = 12) -> str:
     """The same with null in place of all that lies deeper, for a reader that recurses."""
-    kept, now, start = [], 0, 0
+    kept: list[str] = []
+    now = 0
+    start = 0
     for token in _TOKEN.finditer(text):
         now += token[0] in "[{"
         if token[0] in "[{" and now == levels + 1:

@@ -1,6 +1,6 @@
-"""What an actuator may return, raise, or put anywhere: tables, and the actuator that does it.
+"""Values that an actuator may return, raise or store: tables, and the actuator that does it.
 
-The name of an object says its number, and seed and number what is done to it: the driver knows.
+The name of an object contains its number; seed and number decide about its treatment.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from actuator.interface import (
     Actuator,
     ExternalResource,
     FieldProblem,
-    Permission,
     Provisioned,
+    Resource,
     Result,
     SeedObjects,
 )
-from actuator.meta import DefaultStatus, Object
+from actuator.meta import DefaultStatus, Object, Raw
 from generic.library.healthchecks.model import HealthContext, HealthResult, HealthStatus
 
 __all__ = ["BUDGET", "CONDITION", "HANG", "LABEL", "Adversary", "plan"]
@@ -37,6 +37,12 @@ HANG = 14.0
 LABEL = "adversary.actuator.extensions.gardener.cloud/seed-object"
 _BIG = "x" * 2_000_000
 _TEXTS = ("a=1&b=2", "<html>502</html>", "für", "\u2028", "\x1b[31m\x00", "\ud800", "", _BIG)
+_CODES: tuple[Any, ...] = ([object()], None, "text", 5, [[]], ["\x1b<&"], ["x"] * 100_000)
+_HEALTH: tuple[Any, ...] = ("Odd", None, 5, [])
+
+
+def _gives(value: object) -> Callable[[], Any]:
+    return lambda: value
 
 
 def _speaks(
@@ -53,15 +59,15 @@ def _throws(error: type[BaseException]) -> Callable[[], object]:
 
 
 def _with(error: BaseException, **attributes: object) -> BaseException:
-    for name, one in attributes.items():
-        setattr(error, name, one)
+    for name, attribute in attributes.items():
+        setattr(error, name, attribute)
     return error
 
 
 def _chain(length: int, *, cyclic: bool) -> BaseException:
     errors_ = [errors.ActuatorError(f"number {n}") for n in range(length)]
-    for one, cause in pairwise(errors_):
-        one.__cause__ = cause
+    for item, cause in pairwise(errors_):
+        item.__cause__ = cause
     if cyclic:
         errors_[-1].__cause__ = errors_[0]
     return errors_[0]
@@ -84,7 +90,7 @@ async def _coroutine() -> None:
     """Never awaited."""
 
 
-def _forever() -> Iterable[Any]:
+def _endless() -> Iterable[Any]:
     while True:
         yield ExternalResource(type="t", id="same")
 
@@ -100,8 +106,11 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     lambda: _chain(2, cyclic=True),
     lambda: _chain(1, cyclic=True),
     lambda: _chain(5_000, cyclic=False),
-    *(_speaks(_throws(one)) for one in (ValueError, SystemExit, KeyboardInterrupt, RecursionError)),
-    *(_speaks(lambda said=said: said) for said in (5, None, b"x", _BIG)),
+    *(
+        _speaks(_throws(item))
+        for item in (ValueError, SystemExit, KeyboardInterrupt, RecursionError)
+    ),
+    *(_speaks(_gives(text)) for text in (5, None, b"x", _BIG)),
     _speaks(lambda: time.sleep(HANG)),
     lambda: SystemExit(0),
     lambda: KeyboardInterrupt("me"),
@@ -109,21 +118,18 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     lambda: StopIteration(3),
     MemoryError,
     lambda: BaseExceptionGroup("g", [SystemExit(1), ExceptionGroup("h", [ValueError(_BIG)])]),
+    *(lambda codes=codes: _with(errors.ActuatorError("codes"), codes=codes) for codes in _CODES),
     *(
-        lambda one=one: _with(errors.ActuatorError("codes"), codes=one)
-        for one in ([object()], None, "text", 5, [[]], ["\x1b<&"], ["x"] * 100_000)
+        lambda item=item: _with(errors.ActuatorError("reason"), reason=item)
+        for item in (5, object(), "not a word <&>", _BIG)
     ),
     *(
-        lambda one=one: _with(errors.ActuatorError("reason"), reason=one)
-        for one in (5, object(), "not a word <&>", _BIG)
+        lambda item=item: _with(errors.RequeueAfter(1, cause=ValueError("x")), seconds=item)
+        for item in ("soon", None, float("nan"), -1, 1e300, object())
     ),
     *(
-        lambda one=one: _with(errors.RequeueAfter(1, cause=ValueError("x")), seconds=one)
-        for one in ("soon", None, float("nan"), -1, 1e300, object())
-    ),
-    *(
-        lambda one=one: errors.ApiError(429, "later", retry_after=one)
-        for one in ("soon", float("nan"), 1e300)
+        lambda item=item: errors.ApiError(429, "later", retry_after=item)
+        for item in ("soon", float("nan"), 1e300)
     ),
     lambda: errors.ApiError("x", "y"),  # type: ignore[arg-type]
     lambda: errors.Unavailable(0, _BIG),
@@ -133,10 +139,7 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     ),
 )
 _VALUES: tuple[Callable[[], Any], ...] = (
-    *(
-        lambda one=one: one
-        for one in (False, 0, 30, "", "done", b"", (), [], {}, float("nan"), Result)
-    ),
+    *map(_gives, (False, 0, 30, "", "done", b"", (), [], {}, float("nan"), Result)),
     lambda: errors.RequeueAfter(30),
     lambda: ValueError("returned"),
     _coroutine,
@@ -147,16 +150,13 @@ _VALUES: tuple[Callable[[], Any], ...] = (
 )
 _STATES: tuple[Callable[[], Any], ...] = (
     *(
-        lambda one=one: {"a": one}
-        for one in (float("nan"), float("inf"), 2**63, 10**5000, -0.0, 1e308)
+        _gives({"a": number})
+        for number in (float("nan"), float("inf"), 2**63, 10**5000, -0.0, 1e308)
     ),
-    *(lambda one=one: {"a": one} for one in _TEXTS),
-    *(lambda one=one: {one: 1} for one in (*_TEXTS[:-1], 1, None, (1, 2), b"x", object())),
-    *(
-        lambda one=one: {"a": one}
-        for one in (b"x", {1}, object(), SimpleNamespace(a=1), Result, 1j)
-    ),
-    *(lambda one=one: one for one in ([1], "text", 5, False, object(), b"x")),
+    *(_gives({"a": text}) for text in _TEXTS),
+    *(_gives({key: 1}) for key in (*_TEXTS[:-1], 1, None, (1, 2), b"x", object())),
+    *(_gives({"a": item}) for item in (b"x", {1}, object(), SimpleNamespace(a=1), Result, 1j)),
+    *map(_gives, ([1], "text", 5, False, object(), b"x")),
     *(lambda levels=levels: _deep(levels) for levels in (150, 300, 990, 5000, 20_000)),
     _cyclic,
     lambda: {"a": ["x"] * 700_000},
@@ -165,18 +165,18 @@ _RESOURCES: tuple[Callable[[], Any], ...] = (
     lambda: None,
     lambda: 5,
     lambda: ["text", None, 5],
-    _forever,
+    _endless,
     *(
-        lambda one=one: [ExternalResource(type="t", id=one)]
-        for one in (_BIG, b"x", 5, None, "\ud800", object())
+        lambda item=item: [ExternalResource(type="t", id=item)]
+        for item in (_BIG, b"x", 5, None, "\ud800", object())
     ),
     *(
-        lambda one=one: [ExternalResource(type=one, id="i")]
-        for one in (_BIG, b"x", 5, None, object())
+        lambda item=item: [ExternalResource(type=item, id="i")]
+        for item in (_BIG, b"x", 5, None, object())
     ),
     *(
-        lambda one=one: [ExternalResource(type="t", tags=one)]
-        for one in (None, 5, {"a": 1}, {1: "a"}, {"a": _BIG}, {None: object()}, [("a", "b")])
+        lambda item=item: [ExternalResource(type="t", tags=item)]
+        for item in (None, 5, {"a": 1}, {1: "a"}, {"a": _BIG}, {None: object()}, [("a", "b")])
     ),
     lambda: (1 / 0 for _ in "x"),
     lambda: time.sleep(HANG),
@@ -184,17 +184,17 @@ _RESOURCES: tuple[Callable[[], Any], ...] = (
 )
 _CHECKS: tuple[Callable[[], Any], ...] = (
     *(lambda text=text: HealthResult.unhealthy(text) for text in _TEXTS),
-    *(lambda one=one: HealthResult(status=one) for one in ("Odd", None, 5, [])),  # type: ignore[arg-type]
+    *(lambda status=status: HealthResult(status=status) for status in _HEALTH),
     *(
-        lambda one=one: HealthResult.progressing("p", one)
-        for one in ("soon", float("nan"), -1, object())
-    ),  # type: ignore[arg-type]
-    *(lambda one=one: HealthResult.unhealthy("c", one) for one in ([object()], ["\x1b"], [5])),
+        lambda item=item: HealthResult.progressing("p", item)
+        for item in ("soon", float("nan"), -1, object())
+    ),
+    *(lambda item=item: HealthResult.unhealthy("c", item) for item in ([object()], ["\x1b"], [5])),
     lambda: HealthResult(status=HealthStatus.FALSE, detail=5),  # type: ignore[arg-type]
     lambda: time.sleep(HANG),
 )
 _PROBLEMS: tuple[Callable[[], Any], ...] = (
-    *(lambda one=one: one for one in (5, None, ["text"], [None], "text", {"a": 1})),
+    *map(_gives, (5, None, ["text"], [None], "text", {"a": 1})),
     *(lambda text=text: [FieldProblem(field="spec", detail=text)] for text in _TEXTS),
     lambda: [FieldProblem(field=5, detail=object())],  # type: ignore[arg-type]
     lambda: [FieldProblem(field="a", detail="b", internal="x")] * 100_000,  # type: ignore[arg-type]
@@ -203,7 +203,10 @@ _PROBLEMS: tuple[Callable[[], Any], ...] = (
 )
 _WAITS: tuple[Callable[[], Any], ...] = (
     *(lambda s=s, text=text: errors.RequeueAfter(s, text) for s in (1, 30) for text in _TEXTS),
-    *(lambda one=one: _with(errors.RequeueAfter(1), cause=one) for one in ("text", 5, object())),
+    *(
+        lambda item=item: _with(errors.RequeueAfter(1), cause=item)
+        for item in ("text", 5, object())
+    ),
 )
 
 
@@ -214,20 +217,20 @@ def _odd_result() -> Result:
 
 
 _TABLES: dict[str, tuple[Callable[[], Any], ...]] = {
-    **{f"{one} raises": _ERRORS for one in ("reconcile", "delete", "force_delete")},
+    **{f"{item} raises": _ERRORS for item in ("reconcile", "delete", "force_delete")},
     **{
-        f"{one} returns": (*_VALUES, Result, Provisioned)
-        for one in ("delete", "force_delete", "migrate")
+        f"{item} returns": (*_VALUES, Result, Provisioned)
+        for item in ("delete", "force_delete", "migrate")
     },
     **{
-        f"{one} hangs": (lambda: time.sleep(HANG),)
-        for one in ("reconcile", "delete", "force_delete")
+        f"{item} hangs": (lambda: time.sleep(HANG),)
+        for item in ("reconcile", "delete", "force_delete")
     },
     "reconcile returns": (*_VALUES, _odd_result),
     "reconcile waits": _WAITS,
     "reconcile states": _STATES,
     "delete states": _STATES,
-    "delete tries": tuple(lambda text=text: text for text in _TEXTS[:-1]),
+    "delete tries": tuple(map(_gives, _TEXTS[:-1])),
     "validate returns": _PROBLEMS,
     "external_resources returns": _RESOURCES,
     "check returns": _CHECKS,
@@ -235,21 +238,21 @@ _TABLES: dict[str, tuple[Callable[[], Any], ...]] = {
 _WEIGHTS = [0.2 if place.endswith("hangs") else 1.0 for place in _TABLES]
 
 
-def plan(dice: random.Random) -> tuple[str, Callable[[], Any]]:
-    """Where the actuator misbehaves for one object, and what is raised or returned there."""
-    place = dice.choices(list(_TABLES), _WEIGHTS)[0]
-    return place, dice.choice(_TABLES[place])
+def plan(rng: random.Random) -> tuple[str, Callable[[], Any]]:
+    """The place where the actuator misbehaves for one object, and the value raised or returned."""
+    place = rng.choices(list(_TABLES), _WEIGHTS)[0]
+    return place, rng.choice(_TABLES[place])
 
 
-_GROUPS = (SeedObjects("v1", "configmaps", label_selector=LABEL),)
+_GROUPS = (SeedObjects(Resource("v1", "configmaps"), label_selector=LABEL),)
 
 
-class Adversary(Actuator[Any]):
+class Adversary(Actuator[Any, Raw]):
     """Misbehaves as planned for objects of the family "values"; with all others it is sane."""
 
     permissions = (
-        Permission(api_version="v1", resource="secrets", verbs=["get"]),
-        Permission(api_version="v1", resource="configmaps", verbs=["get", "list", "delete"]),
+        Resource("v1", "secrets").permission("get"),
+        Resource("v1", "configmaps").permission("get", "list", "delete"),
     )
 
     def __init__(self, of: type[Object], seed: int) -> None:
@@ -316,8 +319,8 @@ class Adversary(Actuator[Any]):
 
     def _look(self, ctx: Any, obj: Any, cluster: Cluster) -> None:
         """At everything that is offered: each answer has to be one, whatever the shoot says."""
-        for name, one in vars(Cluster).items():
-            if isinstance(one, property):
+        for name, var in vars(Cluster).items():
+            if isinstance(var, property):
                 getattr(cluster, name)
         secret = getattr(obj.spec, "secret_ref", None)
         if secret is not None and secret.name:

@@ -1,4 +1,4 @@
-"""Tests with a manager look again soon: what they wait for takes moments, unlike in a cloud."""
+"""Tests with a manager poll at short intervals: operations take moments, unlike in a cloud."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from serving import Serving
+
+from tests.support.cluster.webhook_services import Serving
 
 LOOK_AGAIN = 0.4
 """Seconds in place of the 5 of the library and the samples; a look is several requests."""

@@ -8,17 +8,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from garden_objects import PROFILE, VERSION, registration
-from harness import eventually
 
 from generic.kube.clusters import NAMESPACES
 from generic.library.programs.processes import Processes
-from generic.testing.landscape.garden import Garden, running_garden
+from generic.testing.landscape.garden import LandscapeGarden, running_garden
 from generic.testing.landscape.gardenobjects import cloud_profile, credentials, project
+from tests.support.cluster.harness import eventually
+from tests.support.objects.garden import PROFILE, VERSION, registration
 
 
 @pytest.fixture(scope="session")
-def garden() -> Iterator[Garden]:
+def garden() -> Iterator[LandscapeGarden]:
     with (
         closing(Processes(Path(tempfile.mkdtemp(prefix="actuator-landscape-")))) as processes,
         running_garden(processes, print) as running,
@@ -27,7 +27,7 @@ def garden() -> Iterator[Garden]:
 
 
 @pytest.fixture(scope="session")
-def offered(garden: Garden) -> None:
+def offered(garden: LandscapeGarden) -> None:
     """All that lets a user create Shoots; no seed runs them."""
     garden.apply([registration()])
     garden.apply([project("dev"), cloud_profile("local", [VERSION], PROFILE)])

@@ -1,23 +1,26 @@
-"""`actuator drill --landscape`, as a user runs it: the report has what the owner of a Shoot saw."""
+"""`actuator drill --landscape`, as a user runs it: the report has the view of the Shoot owner."""
 
-import os
-import subprocess
-import sys
+import json
+import tempfile
 
 from generic.testing.drill.landscape.evidence import LandscapeEvidence
 from generic.testing.drill.report import read_json
+from tests.support.drills.landscape_record import lies, recording_landscapes
+from tests.support.pages.commands import run_command
 
-PROGRAM = "from generic.tools.cli.main import main; main()"
 
-
-def test_a_drill_with_a_real_gardener_holds(tmp_path, processes_of):
-    command = [sys.executable, "-c", PROGRAM, "drill", "--landscape"]
-    environ = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    evidence, findings = read_json(tmp_path / "report.json", LandscapeEvidence)
+def test_a_drill_with_a_real_gardener_holds(tmp_path, processes_of, monkeypatch):
+    """Its report is compared, field by field, with an independent record."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as patched, recording_landscapes(patched) as records:
+        run_command("drill", "--landscape", "--output", tmp_path)
+    path = tmp_path / "report.json"
+    report = json.loads(path.read_text())
+    assert records[-1].differences(report) == []
+    for name, lie in lies(report):
+        assert records[-1].contradicts(lie), f"a lie about {name}"
+    evidence, findings = read_json(path, LandscapeEvidence)
     assert all(finding.holds for finding in findings)
     (shoot,) = evidence.shoots
     refused, *_, accepted = shoot.answers

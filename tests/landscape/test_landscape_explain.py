@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from garden_objects import shoot
-from harness import eventually
 
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import ApiError, NotFound
 from actuator.meta import format_time
 from generic.kube.clock import SystemClock
 from generic.testing.landscape.garden import SHOOTS
+from tests.support.cluster.harness import eventually
+from tests.support.objects.garden import shoot
 
-NAME, NAMESPACE, HOLD = "explained", "garden-dev", "example.org/hold"
+NAME = "explained"
+NAMESPACE = "garden-dev"
+HOLD = "example.org/hold"
 FORCED = {"metadata": {"annotations": {FORCE_DELETION: "true"}}}
 CONFIRMED = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
 

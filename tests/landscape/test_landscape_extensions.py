@@ -6,14 +6,14 @@ The test takes about 4 minutes on a quiet machine of two cores.
 from __future__ import annotations
 
 import pytest
-from harness import eventually
-from landscape_shoots import exists
 
 from actuator import Resource
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.landscape.world import INSTALLATIONS
 from generic.testing.landscape.gardenobjects import CORE
 from generic.testing.landscape.users import is_gone, is_ready
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.shoots import exists
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 pytestmark = pytest.mark.timeout(1800)
@@ -21,7 +21,8 @@ pytestmark = pytest.mark.timeout(1800)
 REGISTRATIONS = Resource(CORE, "controllerregistrations", namespaced=False)
 DEPLOYMENTS = Resource("core.gardener.cloud/v1", "controllerdeployments", namespaced=False)
 LOCAL = "extension-local"
-SECONDS, REMOVE = 600.0, 120.0
+SECONDS = 600.0
+REMOVE = 120.0
 """Maximum times on a busy machine."""
 
 
@@ -37,9 +38,9 @@ def client(landscape):
 def installation(client):
     """The name of the extension's ControllerInstallation, or ""."""
     found = [
-        one["metadata"]["name"]
-        for one in client.list(INSTALLATIONS)
-        if one["spec"]["registrationRef"]["name"] == LOCAL
+        obj["metadata"]["name"]
+        for obj in client.list(INSTALLATIONS)
+        if obj["spec"]["registrationRef"]["name"] == LOCAL
     ]
     return found[0] if found else ""
 
@@ -47,7 +48,8 @@ def installation(client):
 def test_an_extension_whose_registration_is_deleted_serves_the_shoots_that_need_it(
     landscape, client, real_shoot
 ):
-    alive, seed = landscape.landscape.processes.alive, landscape.landscape.seeds[0].client
+    alive = landscape.landscape.processes.alive
+    seed = landscape.landscape.seeds[0].client
     installed = installation(client)
     namespace = f"extension-{installed}"
     assert exists(seed, NAMESPACES, namespace)

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from harness import eventually
-from landscape_shoots import InSeed, exists
 
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.landscape.extensionsdown import SCENARIO
 from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import LandscapeRun
-from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.settings import DrillSettings, Watcher
 from generic.testing.landscape.users import is_gone, is_ready
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.shoots import InSeed, exists
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 pytestmark = pytest.mark.timeout(1800)
 
-DEAD, DENIED, UNAUTHORIZED = "everything-fails", "permission-denied", "ERR_INFRA_UNAUTHORIZED"
-SECONDS, FORCE = 600.0, 300.0
+DEAD = "everything-fails"
+DENIED = "permission-denied"
+UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
+SECONDS = 600.0
+FORCE = 300.0
 """Maximum times on a busy machine."""
 
 
@@ -39,7 +42,7 @@ def test_a_hibernated_shoot_is_forced_once_its_dead_cloud_refuses_it(landscape, 
     real_shoot.delete()
     assert real_shoot.watch(lambda view: view.errors, SECONDS, print)
     assert "does not contain one of these error codes" in real_shoot.force()
-    landscape.rehearsal.mend_outside()
+    landscape.rehearsal.repair_failure()
     landscape.rehearsal.break_where_known(DENIED)
     assert real_shoot.watch(lambda view: UNAUTHORIZED in view.codes, SECONDS, print)
     assert real_shoot.force() == ""
@@ -50,7 +53,7 @@ def test_a_hibernated_shoot_is_forced_once_its_dead_cloud_refuses_it(landscape, 
 
 
 def test_while_extensions_are_down_a_force_is_refused_and_they_have_to_be_repaired(landscape):
-    settings = attrs.evolve(Settings(), scenario=SCENARIO, shoots=1)
+    settings = attrs.evolve(DrillSettings(), scenario=SCENARIO, shoots=1)
     run = LandscapeRun(settings, landscape.rehearsal, landscape, Printer(), "down")
     run.rehearse()
     assert [finding for finding in judge(run.evidence) if not finding.holds] == []

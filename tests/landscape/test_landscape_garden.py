@@ -10,8 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from garden_objects import VERSION, shoot
-from harness import eventually
 
 from actuator import Resource
 from actuator.errors import ApiError, NotFound
@@ -21,6 +19,8 @@ from generic.library.programs.processes import Processes
 from generic.testing.landscape.garden import SHOOTS, running_garden
 from generic.testing.landscape.gardenobjects import CORE, project
 from generic.testing.landscape.programs import find_gardener, gardener_version
+from tests.support.cluster.harness import eventually
+from tests.support.objects.garden import VERSION, shoot
 
 PROJECTS = Resource(CORE, "projects", namespaced=False)
 CLOUD_PROFILES = Resource(CORE, "cloudprofiles", namespaced=False)
@@ -29,9 +29,11 @@ CLOUD_PROFILES = Resource(CORE, "cloudprofiles", namespaced=False)
 def test_gardener_serves_its_apis_in_the_version_that_go_mod_pins(garden):
     assert garden.client.list(SHOOTS) == []
     served = json.loads(garden.client.send("GET", "/apis"))["groups"]
-    assert {"core.gardener.cloud", "operations.gardener.cloud"} <= {one["name"] for one in served}
+    assert {"core.gardener.cloud", "operations.gardener.cloud"} <= {item["name"] for item in served}
     asked = [find_gardener(print), "gardener-apiserver", "--version"]
-    answer = subprocess.run(asked, capture_output=True, check=True, text=True, timeout=60)
+    answer = subprocess.run(
+        [*map(str, asked)], capture_output=True, check=True, text=True, timeout=60
+    )
     assert answer.stdout.split()[-1] == gardener_version()
 
 

@@ -11,12 +11,12 @@ import secrets
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from harness import eventually
-from landscape_shoots import InSeed, exists, has_failed
 
 from actuator import Resource
 from generic.kube.clusters import NAMESPACES
 from generic.testing.landscape.users import is_gone, is_ready
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.shoots import InSeed, exists, has_failed
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 pytestmark = pytest.mark.timeout(1800)
@@ -26,9 +26,13 @@ DEPLOYMENTS = Resource("apps/v1", "deployments")
 CONTROLLER_DEPLOYMENTS = Resource(
     "core.gardener.cloud/v1", "controllerdeployments", namespaced=False
 )
-CREDENTIALS, UNAUTHENTICATED = "credentials-revoked", "ERR_INFRA_UNAUTHENTICATED"
-AWS, NEW_TAG = "extension-aws", "0.2.0"
-SECONDS, FORCE, ROLL = 600.0, 300.0, 120.0
+CREDENTIALS = "credentials-revoked"
+UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
+AWS = "extension-aws"
+NEW_TAG = "0.2.0"
+SECONDS = 600.0
+FORCE = 300.0
+ROLL = 120.0
 """Maximum times on a busy machine."""
 
 
@@ -60,7 +64,8 @@ def assert_replaced(seen, old):
 
 
 def test_all_credentials_of_a_shoot_are_rotated(shoot, seen):
-    old, before = seen.machines(), seen.access().authorities()
+    old = seen.machines()
+    before = seen.access().authorities()
     shoot.request("rotate-credentials-start")
     assert shoot.watch(is_ready, SECONDS, print)
     assert phases(seen) == {"Prepared"}
@@ -79,21 +84,23 @@ def test_all_credentials_of_a_shoot_are_rotated(shoot, seen):
 def phases(seen):
     """The phases of the rotations that the user completes."""
     rotation = seen.raw()["status"]["credentials"]["rotation"]
-    return {rotation[one]["phase"] for one in ("certificateAuthorities", "serviceAccountKey")}
+    return {rotation[item]["phase"] for item in ("certificateAuthorities", "serviceAccountKey")}
 
 
 @pytest.fixture
 def upgraded(landscape):
     """Installs another release of the AWS extension; the first one at the end."""
-    garden, seed = landscape.landscape.garden.client, landscape.landscape.seeds[0].client
+    garden = landscape.landscape.garden.client
+    seed = landscape.landscape.seeds[0].client
 
     def install(values):
         garden.patch(CONTROLLER_DEPLOYMENTS, AWS, "", {"helm": {"values": values}})
 
     def has_rolled():
-        (found,) = (one for one in seed.list(DEPLOYMENTS) if one["metadata"]["name"] == AWS)
-        spec, status = found["spec"], found["status"]
-        counts = {status[one] for one in ("replicas", "updatedReplicas", "readyReplicas")}
+        (found,) = (obj for obj in seed.list(DEPLOYMENTS) if obj["metadata"]["name"] == AWS)
+        spec = found["spec"]
+        status = found["status"]
+        counts = {status[item] for item in ("replicas", "updatedReplicas", "readyReplicas")}
         seen = status["observedGeneration"] == found["metadata"]["generation"]
         image = spec["template"]["spec"]["containers"][0]["image"]
         return seen and image.endswith(NEW_TAG) and counts == {spec["replicas"]}
@@ -135,13 +142,14 @@ def test_without_credentials_a_half_created_shoot_is_forced_and_a_living_one_is_
     assert half.watch(is_gone, FORCE, print)
     assert not exists(in_seed.client, NAMESPACES, in_seed.id)
     eventually(lambda: in_seed.processes() == [])
-    landscape.rehearsal.mend_outside()
+    landscape.rehearsal.repair_failure()
     shoot.request("retry")
     assert shoot.watch(is_ready, SECONDS, print)
 
 
 def test_a_shoot_with_a_bastion_that_cannot_be_deleted_is_forced(landscape, shoot, seen):
-    garden, name = landscape.landscape.garden.client, "ssh"
+    garden = landscape.landscape.garden.client
+    name = "ssh"
     garden.create(BASTIONS, bastion(name, shoot))
     eventually(lambda: garden.get(BASTIONS, name, shoot.namespace)["status"]["ingress"]["ip"])
     landscape.rehearsal.break_where_known(CREDENTIALS)

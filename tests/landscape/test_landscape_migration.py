@@ -23,7 +23,7 @@ def two_seeds():
 
 
 def namespaces(seed):
-    return [one["metadata"]["name"] for one in seed.client.list(NAMESPACES)]
+    return [obj["metadata"]["name"] for obj in seed.client.list(NAMESPACES)]
 
 
 def programs(processes: Processes, technical_id, seed):
@@ -36,17 +36,19 @@ def shoot_client(seed, technical_id):
 
 
 def outside_of(world, technical_id):
-    everything = world.rehearsal.left_outside()
-    return {str(one) for one in everything if technical_id in str(one.tags)}
+    everything = world.rehearsal.remaining_resources()
+    return {str(resource) for resource in everything if technical_id in str(resource.tags)}
 
 
 def test_a_shoot_moves_to_another_seed_and_is_deleted_there(two_seeds):
     seeds = {seed.plan.name: seed for seed in two_seeds.landscape.seeds}
-    owner, processes = two_seeds.owner("mover"), two_seeds.landscape.processes
+    owner = two_seeds.owner("mover")
+    processes = two_seeds.landscape.processes
     owner.create(two_seeds.installed.offer.shoot("mover"))
     assert owner.watch(is_ready, SECONDS, print)
     view = owner.look()
-    source, technical_id = seeds.pop(view.seed), view.technical_id
+    source = seeds.pop(view.seed)
+    technical_id = view.technical_id
     (destination,) = seeds.values()
     before = outside_of(two_seeds, technical_id)
     assert before, "the rehearsed cloud has resources of the shoot"

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from garden_objects import SECRETS, SEEDS, seed, shoot
-from harness import PATIENCE, eventually
 
 from actuator import Resource
 from actuator.errors import ApiError, Forbidden, Unavailable
@@ -28,6 +26,8 @@ from generic.testing.landscape.gardenobjects import (
 )
 from generic.testing.landscape.permissions import PROGRAMS
 from generic.testing.landscape.programs import find_gardener
+from tests.support.cluster.harness import PATIENCE, eventually
+from tests.support.objects.garden import SECRETS, SEEDS, seed, shoot
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 SEED_LEASES = "gardener-system-seed-lease"
@@ -85,7 +85,7 @@ def one(seeds):
     return seeds["one"]
 
 
-def test_a_gardenlet_works_with_what_belongs_to_its_seed(one):
+def test_a_gardenlet_works_with_objects_of_its_seed(one):
     assert one.patch(SEEDS, "one", "", LABELLED)["metadata"]["labels"]["a"] == "b"
     status = {"status": {"kubernetesVersion": "v1.2.3"}}
     changed = one.patch(SEEDS, "one", "", status, subresource="status")
@@ -114,7 +114,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("refused", REFUSED)
-def test_a_gardenlet_is_refused_what_belongs_to_another_seed(one, refused):
+def test_a_gardenlet_is_refused_objects_of_another_seed(one, refused):
     request, why = REFUSED[refused]
     with pytest.raises(Forbidden, match=why):
         request(one)
@@ -260,7 +260,7 @@ def test_each_registered_webhook_is_served(garden):
     trusted = ssl.create_default_context(cadata=garden.authority.key_pair.certificate.decode())
     trusted.check_hostname = False
     registrations = admission_registration(b"")[1:]
-    webhooks = [webhook for one in registrations for webhook in one["webhooks"]]
+    webhooks = [webhook for registration in registrations for webhook in registration["webhooks"]]
     paths = [webhook["clientConfig"]["service"]["path"] for webhook in webhooks]
     assert len(set(paths)) == len(paths) == 10
     for path in (*paths, "/webhooks/none"):

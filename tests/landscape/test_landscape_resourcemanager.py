@@ -6,10 +6,9 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from harness import BINDINGS, eventually
-from pods_as_processes import Namespace, Seed
 
 from actuator.interface import CONFIG_MAPS, resource_of
 from generic.library.managedresources import ManagedResource
@@ -17,10 +16,12 @@ from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.images import landscape_images
 from generic.testing.landscape.programs import find_gardener
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import BINDINGS, eventually
+from tests.support.landscape.pods import Namespace, Seed
 
 NAME = "gardener-resource-manager"
 MANAGED = resource_of(ManagedResource.KIND)
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "apiVersion": "resourcemanager.config.gardener.cloud/v1alpha1",
     "kind": "ResourceManagerConfiguration",
     "leaderElection": {"leaderElect": True, "resourceName": NAME},
@@ -47,11 +48,11 @@ def seed() -> Iterator[Seed]:
 @pytest.fixture
 def managed(seed: Seed) -> Namespace:
     """A namespace with a resource manager for the seed."""
-    from generic.testing.envtest.certificates import Authority
+    from generic.testing.envtest.certificates import LocalAuthority
 
     place = Namespace(seed)
     install_crds(seed.client, [ManagedResource])
-    pair = Authority.new("webhooks").serving([NAME])
+    pair = LocalAuthority.new("webhooks").serving([NAME])
     place.secret("tls", **{"tls.crt": pair.certificate.decode(), "tls.key": pair.key.decode()})
     config = {
         **CONFIG,

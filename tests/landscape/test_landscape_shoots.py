@@ -6,16 +6,17 @@ finalizers are on seed objects, such as the load balancer controller, are simula
 """
 
 import pytest
-from harness import eventually
 
 from actuator.errors import NotFound
 from generic.kube.clusters import NAMESPACES
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 from generic.testing.landscape.users import is_gone, is_ready
+from tests.support.cluster.harness import eventually
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 
-DELETE, FORCE = 420.0, 180.0
+DELETE = 420.0
+FORCE = 180.0
 """Seconds on a busy machine."""
 
 
@@ -33,7 +34,7 @@ def exists(client, resource, name):
 
 def orphans(seed, technical_id):
     found = seed.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={technical_id}")
-    return {one["spec"]["resourceType"] for one in found}
+    return {obj["spec"]["resourceType"] for obj in found}
 
 
 def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_shoot, seed):
@@ -55,7 +56,7 @@ def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_
 
 
 def test_a_shoot_sleeps_wakes_and_is_deleted_to_its_end(landscape, real_shoot, seed):
-    before = set(map(str, landscape.rehearsal.left_outside()))
+    before = set(map(str, landscape.rehearsal.remaining_resources()))
     technical_id = real_shoot.look().technical_id
     real_shoot.hibernate(enabled=True)
     assert real_shoot.watch(is_ready, DELETE, print)
@@ -64,9 +65,13 @@ def test_a_shoot_sleeps_wakes_and_is_deleted_to_its_end(landscape, real_shoot, s
     assert not any(technical_id in name and "kube-apiserver" in name for name in alive)
     real_shoot.hibernate(enabled=False)
     assert real_shoot.watch(is_ready, DELETE, print)
-    assert set(map(str, landscape.rehearsal.left_outside())) >= before
+    assert set(map(str, landscape.rehearsal.remaining_resources())) >= before
     real_shoot.delete()
     assert real_shoot.watch(is_gone, DELETE, print)
     assert orphans(seed, technical_id) == set()
-    left = [one for one in landscape.rehearsal.left_outside() if technical_id in str(one.tags)]
+    left = [
+        resource
+        for resource in landscape.rehearsal.remaining_resources()
+        if technical_id in str(resource.tags)
+    ]
     assert left == []

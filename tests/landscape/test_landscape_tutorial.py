@@ -12,15 +12,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import eventually
 
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
+from tests.support.cluster.harness import eventually
+from tests.support.objects.present import present
 
 PAGE = Path(__file__).parents[2] / "docs" / "landscape.md"
 BY_HAND = "Try the same by hand:"
 PROGRAM = "from generic.tools.cli.main import main; main()"
 NAME = "tutorial"
-UP, DOWN = "actuator landscape up mine:extension", "actuator landscape down"
+UP = "actuator landscape up mine:extension"
+DOWN = "actuator landscape down"
 
 
 def tutorial():
@@ -74,7 +76,7 @@ def test_each_command_of_the_page_works_as_printed(shell, processes_of):
     assert "Infrastructure" in explained
     assert said["actuator landscape shoot delete first"].endswith("shoot first: gone\n")
     found = json.loads(shell.run("actuator landscape status -o json").stdout)
-    secret = [Path(one["kubeconfig"]) for one in (found["garden"], *found["seeds"].values())]
+    secret = [Path(seed["kubeconfig"]) for seed in (found["garden"], *found["seeds"].values())]
     assert [stat.S_IMODE(path.stat().st_mode) for path in secret] == [0o600, 0o600]
     shell.run(DOWN)
     assert not any(path.exists() for path in secret)
@@ -85,7 +87,9 @@ def test_a_rehearsal_by_hand_gets_stuck_and_is_forced(shell):
     *commands, logs, down = by_hand()
     stuck = "actuator landscape shoot delete mine --timeout 120"
     assert stuck in commands
-    said = {one: shell.run(one, status=int(one == stuck)).stdout for one in commands}
+    said = {
+        command: shell.run(command, status=int(command == stuck)).stdout for command in commands
+    }
     assert "AWS::EC2::VPC" in said["actuator landscape outside list"]
     assert "ERR_INFRA_UNAUTHENTICATED" in said[stuck]
     assert said["actuator landscape shoot force-delete mine"].endswith("shoot mine: gone\n")
@@ -95,15 +99,15 @@ def test_a_rehearsal_by_hand_gets_stuck_and_is_forced(shell):
     shell.run(down)
 
 
-def test_what_a_killed_landscape_left_is_noticed_and_a_second_one_starts(shell):
+def test_the_state_of_a_killed_landscape_is_noticed_and_a_second_one_starts(shell):
     (shell.folder / "mine.py").write_text(tutorial()[0])
     shell.run(UP)
     found = json.loads(shell.run("actuator landscape status -o json").stdout)
     assert "already running" in shell.run(UP).stderr
     other = shell.run(f"{UP} --seeds 2", status=1).stderr
     assert "run `actuator landscape down --name=tutorial`, or use --name" in other
-    state = State(Path(found["garden"]["kubeconfig"]).parent)
-    os.kill(state.pid(), 9)
+    state = DaemonFiles(Path(found["garden"]["kubeconfig"]).parent)
+    os.kill(present(state.pid()), 9)
     eventually(lambda: not Path(found["logs"]).exists())
     said = shell.run("actuator landscape status", status=1).stderr
     assert "is not running; run `actuator landscape up --name=tutorial`" in said

@@ -37,7 +37,7 @@ def problems(
     tested = []
     for number, rule in enumerate(rules if about is None else about):
         # No rule needs an alert, so each is tested without the other alerts.
-        needed = [one for one in rules if "record" in one or name_of(one) == name_of(rule)]
+        needed = [item for item in rules if "record" in item or name_of(item) == name_of(rule)]
         needs = _write_rules(folder / f"rules-{number}.json", needed)
         tested.append(folder / f"cases-{number}.json")
         tested[-1].write_text(json.dumps(_cases(rule, needs)))
@@ -84,7 +84,7 @@ def _tests(rule: Raw) -> Iterator[Raw]:
 
 
 def _test(name: str, situation: Situation, expr: str, expected: list[Raw]) -> Raw:
-    series = [{"series": one, "values": values} for one, values in situation.series.items()]
+    series = [{"series": item, "values": values} for item, values in situation.series.items()]
     asked = {"expr": expr, "eval_time": f"{situation.minute}m", "exp_samples": expected}
     return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
 
@@ -139,7 +139,7 @@ def unnoticed(promtool: Path) -> tuple[int, list[str]]:
     made = list(mutants())
     with ThreadPoolExecutor(2) as pool:
         survivors = list(pool.map(survives, made))
-    left = [one.text for one, survived in zip(made, survivors, strict=True) if survived]
+    left = [item.text for item, survived in zip(made, survivors, strict=True) if survived]
     return len(made), left
 
 

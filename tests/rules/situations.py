@@ -41,7 +41,7 @@ def _counter(metric: str, labels: str) -> tuple[Situation, list[Situation]]:
 
 def _by(label: str, metric: str, labels: str, values: Mapping[str, str]) -> dict[str, str]:
     """Return one series for each value of a label."""
-    return {f'{metric}{{{labels}, {label}="{name}"}}': one for name, one in values.items()}
+    return {f'{metric}{{{labels}, {label}="{name}"}}': value for name, value in values.items()}
 
 
 def _deletions(**outcomes: str) -> dict[str, str]:
@@ -129,7 +129,9 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
         Situation({_ORPHANED: "_x10 1x100"}, 15),
         [Situation({_ORPHANED: "_x10 1x100"}, 90)],
     ),
-    "ActuatorDeletionBypassed": _counter("actuator_deletions_bypassed_total", _CK),
+    "ActuatorFinalizerRemovedExternally": _counter(
+        "actuator_finalizers_removed_externally_total", _CK
+    ),
     "ActuatorForceDeletionsFrequent": (
         Situation(_deletions(orphaned="0+0.2x60", force_deleted="0+0.2x60"), 45),
         [

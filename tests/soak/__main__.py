@@ -7,19 +7,16 @@ violated.
 """
 
 import argparse
-import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from generic.testing.drill.judge import Finding
 from generic.tools.cli.screen import Screen, new_table
-from generic.tools.cli.terminal import show_rules
 from tests.soak.figures import growth
 from tests.soak.judge import WARM_UP, Seen, judge
 from tests.soak.run import WORDS, soak
+from tests.support.driver import hold, parser, say
 
 
 def main() -> None:
@@ -31,8 +28,8 @@ def main() -> None:
     seconds = arguments.minutes * 60
     seen = soak(arguments.seed, seconds, folder, say, words=arguments.words)
     findings = judge(seen)
-    _show(seen, findings)
-    if all(finding.holds for finding in findings):
+    _show(seen)
+    if hold(findings):
         if arguments.output is None:
             shutil.rmtree(folder)
         return
@@ -41,23 +38,17 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Soaks a manager.")
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long things go wrong")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
-    parser.add_argument("--words", nargs="+", choices=WORDS, default=WORDS, help="what goes wrong")
-    parser.add_argument("--output", type=Path, help="keep log, script and outside there")
-    arguments = parser.parse_args()
+    known = parser("tests.soak", "Soaks a manager.")
+    known.add_argument("--minutes", type=float, default=15.0, help="how long things go wrong")
+    known.add_argument("--words", nargs="+", choices=WORDS, default=WORDS, help="what goes wrong")
+    known.add_argument("--output", type=Path, help="keep log, script and outside there")
+    arguments = known.parse_args()
     if arguments.minutes < 0.25:
-        parser.error("--minutes has to be at least 0.25")
+        known.error("--minutes has to be at least 0.25")
     return arguments
 
 
-def say(text: str) -> None:
-    """Print without buffering."""
-    print(text, flush=True)
-
-
-def _show(seen: Seen, findings: Sequence[Finding]) -> None:
+def _show(seen: Seen) -> None:
     warm = seen.warm
     threads = [sample.threads for sample in warm]
     figures = {
@@ -78,7 +69,6 @@ def _show(seen: Seen, findings: Sequence[Finding]) -> None:
     for row in figures.items():
         table.add_row(*row)
     Screen().print(table)
-    show_rules(findings, shown=10)
 
 
 def _outcomes(seen: Seen) -> dict[str, str]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from actuator.interface import ExternalResource
-from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import Orphan, OrphanReason
+from generic.serving.metrics import Outcome
 from generic.testing.drill.judge import Finding, Rules, covers, findings_of
 from tests.soak.figures import Sample, growth
 from tests.soak.lives import Ending, Life
 
-BYPASSED = "bypassed"
+FINALIZER_REMOVED_EXTERNALLY = "removed externally"
 WARM_UP = 180.0
 """Seconds at the beginning whose memory is ignored."""
 _LONG_ENOUGH = 300.0
@@ -58,8 +58,12 @@ def outcomes_by_uid(
     A finalizer that is removed externally is no outcome of the manager: the Orphans record it.
     """
     found: dict[str, list[str]] = {}
-    removed = {one.spec.object.uid for one in orphans if one.spec.reason == OrphanReason.BYPASSED}
-    for uid, outcome in (*noted, *((uid, BYPASSED) for uid in sorted(removed))):
+    removed = {
+        orphan.spec.object.uid
+        for orphan in orphans
+        if orphan.spec.reason == OrphanReason.FINALIZER_REMOVED_EXTERNALLY
+    }
+    for uid, outcome in (*noted, *((uid, FINALIZER_REMOVED_EXTERNALLY) for uid in sorted(removed))):
         found.setdefault(uid, []).append(outcome)
     return found
 
@@ -72,7 +76,7 @@ def unexplained(life: Life, outcomes: Sequence[str]) -> str | None:
     allowed = {
         Ending.DELETED: {Outcome.DELETED.value},
         Ending.FORCED: _FINAL,
-        Ending.STRIPPED: {Outcome.DELETED.value, BYPASSED},
+        Ending.STRIPPED: {Outcome.DELETED.value, FINALIZER_REMOVED_EXTERNALLY},
     }[life.ending]
     return None if outcomes[0] in allowed else f"ended as {said}"
 

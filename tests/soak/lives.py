@@ -17,10 +17,10 @@ from actuator.errors import ActuatorError, ApiError, Invalid, NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.kube.finalizers import take_off
+from generic.kube.finalizers import patch_removing
 from generic.library.lookup import find
 from generic.testing.drill.names import Names
-from generic.testing.garden import Garden, Shoot, not_migrated_because, not_ready_because
+from generic.testing.garden import Garden, SeedShoot, not_migrated_because, not_ready_because
 from hack.objects import infrastructure
 
 _KIND = Infrastructure.KIND
@@ -30,7 +30,7 @@ _LOOK_SECONDS = 0.25
 
 
 class Ending(StrEnum):
-    """How an object is deleted, if at all."""
+    """The way in which an object is deleted, if at all."""
 
     DELETED = "deleted"
     FORCED = "force-deleted"
@@ -71,8 +71,8 @@ class Crowd:
         """Start `users`, and `staying` more users with one object each that is never deleted."""
         for number in range(users + staying):
             act = self._stay if number < staying else self._come_and_go
-            dice = random.Random(f"{self._seed}-{number}")
-            thread = threading.Thread(target=act, args=(f"u{number + 1}", dice), daemon=True)
+            rng = random.Random(f"{self._seed}-{number}")
+            thread = threading.Thread(target=act, args=(f"u{number + 1}", rng), daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -83,54 +83,54 @@ class Crowd:
         for thread in self._threads:
             thread.join()
 
-    def _come_and_go(self, user: str, dice: random.Random) -> None:
+    def _come_and_go(self, user: str, rng: random.Random) -> None:
         number = 0
-        while not self._finishing.wait(dice.uniform(0, 2)):
+        while not self._finishing.wait(rng.uniform(0, 2)):
             number += 1
-            ending = dice.choice([Ending.DELETED, Ending.DELETED, Ending.FORCED, Ending.STRIPPED])
-            self._live(f"{user}-{number}", ending, dice, self._to_its_end)
+            ending = rng.choice([Ending.DELETED, Ending.DELETED, Ending.FORCED, Ending.STRIPPED])
+            self._live(f"{user}-{number}", ending, rng, self._to_its_end)
 
-    def _stay(self, user: str, dice: random.Random) -> None:
-        self._live(user, Ending.STAYS, dice, self._for_ever)
+    def _stay(self, user: str, rng: random.Random) -> None:
+        self._live(user, Ending.STAYS, rng, self._until_end)
 
     def _live(
         self,
         name: str,
         ending: Ending,
-        dice: random.Random,
-        tell: Callable[[Life, Shoot, random.Random], None],
+        rng: random.Random,
+        tell: Callable[[Life, SeedShoot, random.Random], None],
     ) -> None:
         shoot = self._names.shoot(name, "eu-1")
         life = Life(shoot=shoot.technical_id, ending=ending)
         self.lives.append(life)
         try:
             self._create(life, shoot)
-            tell(life, shoot, dice)
+            tell(life, shoot, rng)
             life.over = True
         except (ActuatorError, ApiError) as error:
             life.problem = str(error)
 
-    def _create(self, life: Life, shoot: Shoot) -> None:
+    def _create(self, life: Life, shoot: SeedShoot) -> None:
         self._garden.create_namespace(shoot)
         manifest = infrastructure(life.shoot, _NAME, self._names.type)
         life.uid = self._garden.deploy(manifest)["metadata"]["uid"]
         life.asked += 1
 
-    def _to_its_end(self, life: Life, shoot: Shoot, dice: random.Random) -> None:
+    def _to_its_end(self, life: Life, shoot: SeedShoot, rng: random.Random) -> None:
         self._wait("has our finalizer", life, _is_ours)
-        if dice.random() < 0.8:
+        if rng.random() < 0.8:
             self._wait("ready", life, _is_ready)
-            for _ in range(dice.randint(0, 2)):
+            for _ in range(rng.randint(0, 2)):
                 self._ask(life, "reconcile")
-            if dice.random() < 0.25:
+            if rng.random() < 0.25:
                 self._move(life)
-        self._go(life, shoot, dice)
+        self._go(life, shoot, rng)
         self._wait("gone", life, lambda obj: obj is None)
         self._garden.finish(shoot)
 
-    def _for_ever(self, life: Life, _shoot: Shoot, dice: random.Random) -> None:
+    def _until_end(self, life: Life, _shoot: SeedShoot, rng: random.Random) -> None:
         self._wait("ready", life, _is_ready)
-        while not self._finishing.wait(dice.uniform(1, 5)):
+        while not self._finishing.wait(rng.uniform(1, 5)):
             self._ask(life, "reconcile")
         self._ask(life, "reconcile")
 
@@ -146,9 +146,9 @@ class Crowd:
         self._wait("migrated", life, _is_migrated)
         self._ask(life, "restore")
 
-    def _go(self, life: Life, shoot: Shoot, dice: random.Random) -> None:
+    def _go(self, life: Life, shoot: SeedShoot, rng: random.Random) -> None:
         self._garden.mark_deleted(shoot)
-        if life.ending is Ending.FORCED and dice.random() < 0.7:
+        if life.ending is Ending.FORCED and rng.random() < 0.7:
             self._garden.force(shoot)
         self._garden.delete(_KIND, life.shoot, _NAME)
         if life.ending is Ending.FORCED:
@@ -160,7 +160,7 @@ class Crowd:
         """Remove our finalizer by hand, as users do."""
         with suppress(NotFound, Invalid):  # the manager was faster
             meta = self._client.get(_RESOURCE, _NAME, life.shoot)["metadata"]
-            patch = take_off([_KIND.finalizer], meta["uid"], meta.get("finalizers") or [])
+            patch = patch_removing([_KIND.finalizer], meta["uid"], meta.get("finalizers") or [])
             self._client.patch(_RESOURCE, _NAME, life.shoot, patch)
 
     def _wait(self, what: str, life: Life, reached: Callable[[Raw | None], bool]) -> None:
@@ -188,7 +188,8 @@ def _is_migrated(obj: Raw | None) -> bool:
 def _state_of(obj: Raw | None) -> str:
     if obj is None:
         return "it is gone"
-    meta, status = obj["metadata"], obj.get("status") or {}
+    meta = obj["metadata"]
+    status = obj.get("status") or {}
     return (
         f"deleted at {meta.get('deletionTimestamp')}, finalizers {meta.get('finalizers')}, "
         f"annotations {meta.get('annotations')}, {status.get('lastOperation')}, "

@@ -16,13 +16,14 @@ from pathlib import Path
 
 from actuator import Actuator, Cluster, Context, ExternalResource
 from actuator.v1alpha1 import Infrastructure
-from generic.controller import logs
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
+from generic.serving import logs
 from generic.testing.drill.world import manager_for
-from generic.testing.faults import FaultyActuator, Stage, play
+from hack.faults import FaultStage, FaultyActuator, play
 from tests.soak.script import from_json
+from tests.support.driver import serving
 
 TYPE = "Soak::Thing"
 _BUDGET = 20.0
@@ -133,13 +134,9 @@ def main() -> None:
     logs.configure("info", "json")
     faulty = FaultyActuator(Things(Outside(Path(folder))))
     manager = manager_of(faulty, type_, Path(kubeconfig), Outcomes(Path(folder)).note)
-    manager.start()
-    if not manager.wait_synced():
-        raise SystemExit("the caches are not filled")
-    print("working", flush=True)
-    script = from_json(sys.stdin.readline())
-    play(script, Stage(actuators=[faulty]), threading.Event())
-    sys.stdin.read()
+    with serving(manager) as lines:
+        script = from_json(lines.readline())
+        play(script, FaultStage(actuators=[faulty]), threading.Event())
     manager.stop()
 
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from aws_objects import REGION, Call, secret
 
 from actuator.interface import Resource
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials
 from extensions.aws.policy import policy
+from tests.support.aws.objects import REGION, Call, secret
 
 if TYPE_CHECKING:
-    from extensions.aws.simulator import Account
+    from extensions.aws.simulator import SimulatedAccount
 
 
 @pytest.fixture(scope="module")
-def simulator() -> Iterator[tuple[str, Account]]:
+def simulator() -> Iterator[tuple[str, SimulatedAccount]]:
     """The endpoint and the administrator of a simulated account with IAM enforced."""
     from extensions.aws.simulator import Simulator  # moto: only for those who use it
 
@@ -29,17 +29,17 @@ def simulator() -> Iterator[tuple[str, Account]]:
 
 
 @pytest.fixture
-def account(simulator: tuple[str, Account]) -> Account:
+def account(simulator: tuple[str, SimulatedAccount]) -> SimulatedAccount:
     return simulator[1]
 
 
 @pytest.fixture
-def url(simulator: tuple[str, Account]) -> str:
+def url(simulator: tuple[str, SimulatedAccount]) -> str:
     return simulator[0]
 
 
 @pytest.fixture
-def ec2(account: Account) -> Cloud:
+def ec2(account: SimulatedAccount) -> Cloud:
     """EC2 as administrator."""
     return account.service("ec2", REGION)
 
@@ -51,13 +51,13 @@ def shoot() -> str:
 
 
 @pytest.fixture
-def key(account: Account, shoot: str) -> Credentials:
+def key(account: SimulatedAccount, shoot: str) -> Credentials:
     """The access key of an IAM user with the extension's policy."""
     return account.create_user(shoot, policy())
 
 
 @pytest.fixture(scope="module")
-def clouds(simulator: tuple[str, Account]) -> Clouds:
+def clouds(simulator: tuple[str, SimulatedAccount]) -> Clouds:
     return Clouds(simulator[0])
 
 
@@ -68,19 +68,19 @@ def cloud(clouds: Clouds, key: Credentials) -> Cloud:
 
 
 @pytest.fixture
-def s3(account: Account) -> Cloud:
+def s3(account: SimulatedAccount) -> Cloud:
     """S3 as administrator."""
     return account.service("s3", REGION)
 
 
 @pytest.fixture
-def route53(account: Account) -> Cloud:
+def route53(account: SimulatedAccount) -> Cloud:
     """Route 53 as administrator."""
     return account.service("route53", GLOBAL)
 
 
 @pytest.fixture
-def shoot_key(account: Account, namespace: str) -> Credentials:
+def shoot_key(account: SimulatedAccount, namespace: str) -> Credentials:
     """The access key of an IAM user named like the namespace, with the extension's policy."""
     return account.create_user(namespace, policy())
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from aws_objects import REGION, Call, control_plane, infrastructure, provider_config, shoot_cluster
 
 from actuator import Actuator, ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.cluster import Cluster
 from actuator.codec import encode
 from actuator.errors import NotFound
 from actuator.interface import Resource
+from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane, Infrastructure
-from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
+from extensions.aws import parts, tags
 from extensions.aws.config import API_VERSION
+from extensions.aws.controlplane import AwsControlPlane
+from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.seed import (
     BINDING_FINALIZER,
     BINDINGS,
@@ -22,6 +26,17 @@ from extensions.aws.seed import (
 )
 from generic.kube.crds import crd
 from generic.testing.seed import install_crds
+from tests.support.aws.objects import (
+    REGION,
+    RESOURCES,
+    Call,
+    control_plane,
+    infrastructure,
+    provider_config,
+    shoot_cluster,
+)
+from tests.support.objects.configured import Configured
+from tests.support.objects.present import present
 
 SECRETS = Resource("v1", "secrets")
 
@@ -43,13 +58,13 @@ def cluster(namespace) -> Cluster:
 
 
 @pytest.fixture
-def network(url) -> AwsInfrastructure:
-    return AwsInfrastructure(url)
+def network(url) -> Any:
+    return Configured(AwsInfrastructure(url))
 
 
 @pytest.fixture
-def plane(url) -> AwsControlPlane:
-    return AwsControlPlane(url)
+def plane(url) -> Any:
+    return Configured(AwsControlPlane(url))
 
 
 @pytest.fixture
@@ -75,7 +90,10 @@ def addresses(ec2, shoot) -> list[str]:
 
 
 def recorded(actuator: Actuator, obj) -> list[tuple[str, str]]:
-    return [(one.type.rpartition("::")[2], one.id) for one in actuator.external_resources(obj)]
+    return [
+        (external_resource.type.rpartition("::")[2], external_resource.id)
+        for external_resource in actuator.external_resources(obj)
+    ]
 
 
 def test_an_infrastructure_reports_its_network(network, call, infra, cluster, ec2, namespace):
@@ -87,15 +105,25 @@ def test_an_infrastructure_reports_its_network(network, call, infra, cluster, ec
         "pods": ["100.96.0.0/11"],
         "services": ["100.64.0.0/13"],
     }
-    assert status["providerStatus"] == status["state"]
+    assert status["providerStatus"].keys() == {"apiVersion", "kind", "ec2", "iam", "vpc"}
+    nodes = f"{namespace}-nodes"
+    assert status["providerStatus"]["ec2"] == {"keyName": f"{namespace}-ssh-publickey"}
+    assert status["providerStatus"]["iam"] == {
+        "instanceProfiles": [{"purpose": "nodes", "name": nodes}],
+        "roles": [{"purpose": "nodes", "arn": f"arn:aws:iam::123456789012:role/{nodes}"}],
+    }
     assert status["providerStatus"]["kind"] == "InfrastructureStatus"
     assert status["providerStatus"]["vpc"]["id"] == vpcs(ec2, namespace)[0]
-    assert [kind for kind, _ in recorded(network, infra)] == [
-        "VPC",
-        *["Subnet"] * 3,
-        "SecurityGroup",
-    ]
-    assert all(one.id and one.region == REGION for one in network.external_resources(infra))
+    assert status["state"]["kind"] == "InfrastructureState"
+    assert status["state"]["data"]["VPC"] == vpcs(ec2, namespace)[0]
+    assert sorted(kind for kind, _ in recorded(network, infra)) == RESOURCES
+    ids = [id for kind, id in recorded(network, infra) if kind == "EIP"]
+    (address,) = ec2.request("describe_addresses", AllocationIds=ids)["Addresses"]
+    assert status["egressCIDRs"] == [f"{address['PublicIp']}/32"]
+    assert all(
+        external_resource.id and external_resource.region == REGION
+        for external_resource in network.external_resources(infra)
+    )
 
 
 def test_each_resource_is_saved_before_it_is_requested_and_its_id_before_the_next(
@@ -104,15 +132,15 @@ def test_each_resource_is_saved_before_it_is_requested_and_its_id_before_the_nex
     seen = []
 
     def look(status):
-        resources = status["state"]["resources"]
-        seen.append([bool(one.get("id")) for one in resources])
+        resources = status["state"]["data"]
+        seen.append([bool(id) for id in resources.values()])
         assert len(recorded(network, infra)) == len(resources)
 
     call.on_save = look
     network.reconcile(call, infra, cluster)
-    assert seen == [[True] * known + [False] for known in range(5)]
+    assert seen == [[True] * known + [False] for known in range(14)]
     network.reconcile(call, infra, cluster)
-    assert len(seen) == 5, "nothing new is saved ahead"
+    assert len(seen) == 14, "nothing new is saved ahead"
 
 
 @pytest.mark.parametrize("crash_at", [1, 2, 5])
@@ -132,10 +160,10 @@ def test_a_crash_at_a_save_creates_nothing_twice(
     again = infrastructure(namespace)  # nothing got into the API server
     network.reconcile(Call(call.client, namespace), again, cluster)
     assert len(vpcs(ec2, namespace)) == 1
-    assert again.status.provider_status["vpc"]["id"] == vpcs(ec2, namespace)[0]
+    assert present(again.status.provider_status)["vpc"]["id"] == vpcs(ec2, namespace)[0]
 
 
-def test_what_was_created_before_an_error_is_in_the_status(
+def test_resources_created_before_an_error_are_in_the_status(
     network, call, infra, cluster, account, ec2, namespace
 ):
     def revoke(status):
@@ -146,11 +174,11 @@ def test_what_was_created_before_an_error_is_in_the_status(
     with pytest.raises(ActuatorError) as error:
         network.reconcile(call, infra, cluster)
     assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
-    vpc, subnet = network.external_resources(infra)
-    assert (vpc.type, vpc.id) == ("AWS::EC2::VPC", vpcs(ec2, namespace)[0])
-    name = f"{namespace}-workers-eu-west-1a"
-    assert (subnet.type, subnet.id) == ("AWS::EC2::Subnet", "")
-    assert subnet.tags == {**tags.mark(namespace), "Name": name}
+    options, vpc = network.external_resources(infra)
+    assert options.type == "AWS::EC2::DHCPOptions"
+    assert options.id
+    assert (vpc.type, vpc.id) == ("AWS::EC2::VPC", "")
+    assert vpc.tags == {**tags.mark(namespace), "Name": namespace}
 
 
 def test_a_deleted_infrastructure_leaves_nothing(network, call, infra, cluster, ec2, namespace):
@@ -161,22 +189,8 @@ def test_a_deleted_infrastructure_leaves_nothing(network, call, infra, cluster, 
     network.delete(call, infra, cluster)
 
 
-def test_a_resource_of_a_newer_version_stops_the_deletion_and_is_not_forgotten(
-    network, call, infra, cluster, ec2, namespace
-):
-    network.reconcile(call, infra, cluster)
-    gateway = {"name": "gateway", "type": "AWS::EC2::InternetGateway", "id": "igw-1"}
-    for stored in (infra.status.provider_status, infra.status.state):
-        stored["resources"].append(gateway)
-    before = recorded(network, infra)
-    with pytest.raises(ActuatorError, match="'gateway'"):
-        network.delete(call, infra, cluster)
-    assert recorded(network, infra) == before
-    assert len(vpcs(ec2, namespace)) == 1
-
-
 @pytest.mark.parametrize("kind", ["network", "plane"])
-def test_what_was_never_created_is_deleted_without_secret_and_cloud(
+def test_an_object_never_created_is_deleted_without_secret_and_cloud(
     kind, request, admin, namespace, cluster
 ):
     actuator = request.getfixturevalue(kind)
@@ -211,7 +225,7 @@ def test_an_invalid_configuration_never_reaches_the_cloud(network, call, namespa
 
 def test_a_changed_vpc_range_is_refused_by_name(network, call, infra, namespace, cluster):
     network.reconcile(call, infra, cluster)
-    networks = {"vpc": {"cidr": "10.0.0.0/16"}, "zones": []}
+    networks: Raw = {"vpc": {"cidr": "10.0.0.0/16"}, "zones": []}
     networks["zones"] = [
         {
             "name": "eu-west-1a",
@@ -239,15 +253,16 @@ def test_another_seed_takes_over_by_state_alone(network, call, infra, cluster, e
     assert call.saved == []
 
 
-@pytest.mark.parametrize("state", [{"vpc": []}, {"vpc": {"subnets": [{}]}}])
+@pytest.mark.parametrize("state", [{"vpc": []}, {"data": {"VPC": 1}}, {"data": "{"}])
 def test_a_state_that_is_not_ours_is_an_error_and_everything_may_exist(
     network, call, infra, cluster, state
 ):
     infra.status.state = state
     for operation in (network.restore, network.delete):
-        with pytest.raises(ActuatorError, match="is no InfrastructureStatus"):
+        with pytest.raises(ActuatorError, match="is no InfrastructureState"):
             operation(call, infra, cluster)
-    assert recorded(network, infra) == [("VPC", ""), ("Subnet", ""), ("SecurityGroup", "")]
+    types = {type.name.rpartition("::")[2] for type in parts.TYPES}
+    assert sorted(recorded(network, infra)) == sorted((type, "") for type in types)
 
 
 def test_a_control_plane_has_an_address_a_configuration_and_a_binding(
@@ -273,7 +288,8 @@ def test_rotated_credentials_and_a_changed_configuration_roll_the_cloud_controll
         return found["spec"]["template"]["metadata"]["annotations"]
 
     first = annotations()
-    secret, config = "checksum/secret-cloudprovider", "checksum/configmap-cloud-provider-config"
+    secret = "checksum/secret-cloudprovider"
+    config = "checksum/configmap-cloud-provider-config"
     assert first.keys() == {secret, config}
     rotated = {"stringData": {"unread": "changed"}}
     call.client.patch(SECRETS, control.spec.secret_ref.name, namespace, rotated)
@@ -297,7 +313,7 @@ def test_the_vpc_of_the_infrastructure_gets_into_the_configuration(
     assert f"VPC={reported['vpc']['id']}\n" in config["data"]["cloudprovider.conf"]
 
 
-def test_a_finalizer_that_its_controller_took_off_is_not_put_back(
+def test_a_finalizer_removed_by_its_controller_is_not_added_again(
     plane, call, control, cluster, ec2, namespace
 ):
     plane.reconcile(call, control, cluster)
@@ -321,6 +337,7 @@ def test_a_held_binding_is_waited_for_by_name_and_never_stripped(
             "Waiting for the deletion of targetgroupbindings.elbv2.k8s.aws kube-apiserver "
             f"(held by {BINDING_FINALIZER})"
         )
+        assert isinstance(waiting.value.cause, ActuatorError)
         assert waiting.value.cause.codes == (ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES,)
     assert len(addresses(ec2, namespace)) == (1 if operation == "migrate" else 0)
     call.client.patch(BINDINGS, "kube-apiserver", namespace, {"metadata": {"finalizers": None}})
@@ -342,7 +359,7 @@ def test_a_forced_deletion_strips_the_binding_and_needs_no_cloud(
     assert recorded(plane, control) == [("EIP", addresses(ec2, namespace)[0])]
 
 
-def test_an_object_of_somebody_else_is_not_taken_over(plane, call, control, cluster, namespace):
+def test_an_object_of_another_owner_is_not_taken_over(plane, call, control, cluster, namespace):
     foreign = {"name": "cloud-provider-config", "namespace": namespace}
     call.client.create(
         CONFIG_MAPS,

@@ -1,25 +1,29 @@
-"""BackupBucket and BackupEntry on (simulated) S3: made once, emptied, nobody else's touched."""
+"""BackupBucket and BackupEntry on (simulated) S3: created once, emptied; those of others stay."""
 
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import pytest
-from aws_objects import REGION, Call, backup_bucket, backup_entry
 
 from actuator import ActuatorError, Cluster, ConfigurationError, ErrorCode
+from actuator.codec import encode
 from actuator.errors import NotFound
-from actuator.interface import Resource
-from actuator.v1alpha1 import BackupBucket
+from actuator.interface import Resource, resource_of
+from actuator.v1alpha1 import BackupBucket, BackupEntry
 from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.backupentry import AwsBackupEntry
-from extensions.aws.bucket import Bucket, Found
+from extensions.aws.bucket import Bucket, BucketState
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.errors import CloudError
 from extensions.aws.tags import as_list, bucket_mark
+from tests.support.aws.objects import REGION, Call, backup_bucket, backup_entry
+from tests.support.objects.configured import Configured
 
 NO_CLUSTER = Cluster()
 SECRETS = Resource("v1", "secrets")
+ENTRIES = resource_of(BackupEntry.KIND)
 
 
 class Crash(BaseException):
@@ -27,8 +31,8 @@ class Crash(BaseException):
 
 
 @pytest.fixture
-def buckets(url) -> AwsBackupBucket:
-    return AwsBackupBucket(url)
+def buckets(url) -> Any:
+    return Configured(AwsBackupBucket(url))
 
 
 @pytest.fixture
@@ -49,7 +53,10 @@ def put(s3, bucket: str, *keys: str) -> None:
 
 def keys(s3, bucket: str) -> list[str]:
     answer = s3.request("list_object_versions", Bucket=bucket)
-    return [one["Key"] for one in (*answer.get("Versions", ()), *answer.get("DeleteMarkers", ()))]
+    return [
+        version["Key"]
+        for version in (*answer.get("Versions", ()), *answer.get("DeleteMarkers", ()))
+    ]
 
 
 def may(action: str) -> dict:
@@ -70,7 +77,7 @@ def test_a_bucket_is_made_once_in_its_region_and_with_our_mark(
 ):
     buckets.reconcile(call, wanted, NO_CLUSTER)
     buckets.reconcile(call, wanted, NO_CLUSTER)
-    assert bucket.look() is Found.OURS
+    assert bucket.look() is BucketState.OURS
     where = s3.request("get_bucket_location", Bucket=namespace)
     assert where["LocationConstraint"] == REGION
     assert wanted.status.provider_status == wanted.status.state
@@ -83,7 +90,7 @@ def test_a_bucket_is_made_once_in_its_region_and_with_our_mark(
 
 def test_the_region_that_s3_must_not_hear_is_left_out(buckets, call, namespace, account):
     buckets.reconcile(call, backup_bucket(namespace, region=GLOBAL), NO_CLUSTER)
-    assert Bucket(account.service("s3", GLOBAL), namespace, GLOBAL).look() is Found.OURS
+    assert Bucket(account.service("s3", GLOBAL), namespace, GLOBAL).look() is BucketState.OURS
 
 
 def test_a_crash_before_the_creation_leaves_only_a_status(buckets, call, wanted, bucket):
@@ -93,10 +100,10 @@ def test_a_crash_before_the_creation_leaves_only_a_status(buckets, call, wanted,
     call.on_save = crash
     with pytest.raises(Crash):
         buckets.reconcile(call, wanted, NO_CLUSTER)
-    assert bucket.look() is Found.NOTHING
+    assert bucket.look() is BucketState.NOTHING
     call.on_save = lambda status: None
     buckets.reconcile(call, wanted, NO_CLUSTER)
-    assert bucket.look() is Found.OURS
+    assert bucket.look() is BucketState.OURS
 
 
 @pytest.mark.parametrize("then", ["reconcile", "delete"])
@@ -110,13 +117,13 @@ def test_a_bucket_that_a_crash_left_without_mark_is_taken_up(
         patched.setattr(Bucket, "mark", crash)
         with pytest.raises(Crash):
             buckets.reconcile(call, wanted, NO_CLUSTER)
-    assert bucket.look() is Found.UNMARKED
+    assert bucket.look() is BucketState.UNMARKED
     getattr(buckets, then)(call, wanted, NO_CLUSTER)
-    assert bucket.look() is (Found.OURS if then == "reconcile" else Found.NOTHING)
+    assert bucket.look() is (BucketState.OURS if then == "reconcile" else BucketState.NOTHING)
 
 
 @pytest.mark.parametrize("tagged", [True, False])
-def test_a_bucket_of_somebody_else_is_an_error_and_stays(
+def test_a_bucket_of_another_owner_is_an_error_and_stays(
     buckets, call, wanted, s3, namespace, tagged
 ):
     make_foreign(s3, namespace)
@@ -165,12 +172,58 @@ def test_a_deleted_bucket_goes_with_everything_in_it(buckets, call, wanted, buck
     s3.request("delete_object", Bucket=namespace, Key="b/2")
     assert len(keys(s3, namespace)) == 4
     buckets.delete(call, wanted, NO_CLUSTER)
-    assert bucket.look() is Found.NOTHING
+    assert bucket.look() is BucketState.NOTHING
     assert list(buckets.external_resources(wanted)) == []
     buckets.delete(call, wanted, NO_CLUSTER)
 
 
-def test_what_was_never_asked_for_is_deleted_without_secret_and_cloud(buckets, admin, namespace):
+def test_a_bucket_is_deleted_once_no_entry_of_the_seed_has_backups_in_it(
+    buckets, call, wanted, bucket, s3, namespace
+):
+    """Gardener documentation, "BackupBucket": "if there isn't any `BackupEntry`"."""
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    put(s3, namespace, "shoot--1--uid/etcd-main/1")
+    entry = f"shoot--{namespace}--uid"
+    call.client.create(ENTRIES, encode(backup_entry(namespace, entry)))
+    other = backup_entry(namespace, f"other-{entry}", bucketName="another")
+    call.client.create(ENTRIES, encode(other))
+    with pytest.raises(ActuatorError, match=f"BackupEntry {entry} has backups in it") as error:
+        buckets.delete(call, wanted, NO_CLUSTER)
+    assert error.value.codes == (ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES,)
+    assert keys(s3, namespace) == ["shoot--1--uid/etcd-main/1"]
+    call.client.delete(ENTRIES, entry)
+    buckets.delete(call, wanted, NO_CLUSTER)
+    assert bucket.look() is BucketState.NOTHING
+    call.client.delete(ENTRIES, f"other-{entry}")
+
+
+def test_backups_that_the_bucket_retains_keep_the_entry_until_they_may_be_deleted(
+    entries, call, s3, namespace
+):
+    """Gardener documentation, "Immutable Backup Buckets", "Manage deletion lifecycle"."""
+    where = {"LocationConstraint": REGION}
+    locked = {"CreateBucketConfiguration": where, "ObjectLockEnabledForBucket": True}
+    s3.request("create_bucket", Bucket=namespace, **locked)
+    held = {"ObjectLockMode": "GOVERNANCE", "ObjectLockRetainUntilDate": "2999-01-01T00:00:00Z"}
+    key = "shoot--1--uid/1"
+    s3.request("put_object", Bucket=namespace, Key=key, Body=b"x", **held)
+    entry = backup_entry(namespace, "shoot--1--uid")
+    with pytest.raises(CloudError, match=key):
+        entries.delete(call, entry, NO_CLUSTER)
+    assert keys(s3, namespace) == [key]
+    ended = {"Mode": "GOVERNANCE", "RetainUntilDate": "2001-01-01T00:00:00Z"}
+    s3.request(
+        "put_object_retention",
+        Bucket=namespace,
+        Key=key,
+        Retention=ended,
+        BypassGovernanceRetention=True,
+    )
+    entries.delete(call, entry, NO_CLUSTER)
+    assert keys(s3, namespace) == []
+
+
+def test_an_object_never_reconciled_is_deleted_without_secret_and_cloud(buckets, admin, namespace):
     buckets.delete(Call(admin, namespace), backup_bucket(namespace), NO_CLUSTER)
 
 
@@ -198,7 +251,7 @@ def test_a_provider_config_is_a_problem(buckets, call, namespace):
     assert list(buckets.validate(call, backup_bucket(namespace), NO_CLUSTER)) == []
 
 
-def test_what_is_under_a_prefix_goes_whole_and_nothing_beside_it(s3, bucket, namespace):
+def test_all_objects_below_a_prefix_are_deleted_and_no_others(s3, bucket, namespace):
     make_foreign(s3, namespace)
     versioning = {"Status": "Enabled"}
     s3.request("put_bucket_versioning", Bucket=namespace, VersioningConfiguration=versioning)
@@ -227,8 +280,8 @@ def test_an_object_that_s3_keeps_is_an_error(clouds, account, s3, namespace, sho
 
 
 @pytest.fixture
-def entries(url) -> AwsBackupEntry:
-    return AwsBackupEntry(url)
+def entries(url) -> Any:
+    return Configured(AwsBackupEntry(url))
 
 
 def test_a_deleted_entry_takes_its_own_backups_and_no_others(entries, call, s3, namespace):
@@ -290,4 +343,6 @@ def test_revoked_credentials_keep_an_entry_with_their_code(
 
 def test_an_entry_takes_no_provider_config(entries, call, namespace):
     odd = backup_entry(namespace, "shoot--1--uid", providerConfig={"kind": "Nonsense"})
-    assert [one.field for one in entries.validate(call, odd, NO_CLUSTER)] == ["spec.providerConfig"]
+    assert [item.field for item in entries.validate(call, odd, NO_CLUSTER)] == [
+        "spec.providerConfig"
+    ]

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import base64
 from contextlib import suppress
+from typing import Any
 
 import pytest
-from aws_objects import REGION, Call, bastion, infrastructure, provider_config, shoot_cluster
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
-from extensions.aws import AwsInfrastructure
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import API_VERSION
 from extensions.aws.host import Host
+from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.tags import as_dict, bastion_mark, filters
+from tests.support.aws.objects import (
+    REGION,
+    Call,
+    bastion,
+    infrastructure,
+    provider_config,
+    shoot_cluster,
+)
+from tests.support.objects.configured import Configured
+from tests.support.objects.present import present
 
 AMI = "ami-12c6146b"
 IMAGES = [
@@ -29,8 +39,8 @@ IMAGES = [
 
 
 @pytest.fixture
-def bastions(url) -> AwsBastion:
-    return AwsBastion(url)
+def bastions(url) -> Any:
+    return Configured(AwsBastion(url))
 
 
 @pytest.fixture
@@ -42,16 +52,16 @@ def cluster(namespace):
 def network(url, call, namespace, cluster) -> dict:
     """The shoot's network, as its Infrastructure reports it."""
     infra = infrastructure(namespace)
-    AwsInfrastructure(url).reconcile(call, infra, cluster)
+    Configured(AwsInfrastructure(url)).reconcile(call, infra, cluster)
     call.saved.clear()
-    return infra.status.provider_status["vpc"]
+    return present(infra.status.provider_status)["vpc"]
 
 
 def instances(ec2, namespace) -> list[dict]:
     by_tag = filters(bastion_mark(namespace, "shoot"))
     found = ec2.describe("describe_instances", "Reservations", by_tag)
-    every = [one for reservation in found for one in reservation["Instances"]]
-    return [one for one in every if one["State"]["Name"] != "terminated"]
+    every = [instance for reservation in found for instance in reservation["Instances"]]
+    return [item for item in every if item["State"]["Name"] != "terminated"]
 
 
 def groups(ec2, namespace) -> list[dict]:
@@ -62,9 +72,9 @@ def groups(ec2, namespace) -> list[dict]:
 def ranges(ec2, namespace) -> set[tuple[str, int]]:
     (group,) = groups(ec2, namespace)
     return {
-        (one.get("CidrIp") or one["CidrIpv6"], rule["FromPort"])
+        (ip_range.get("CidrIp") or ip_range["CidrIpv6"], rule["FromPort"])
         for rule in group["IpPermissions"]
-        for one in (*rule["IpRanges"], *rule["Ipv6Ranges"])
+        for ip_range in (*rule["IpRanges"], *rule["Ipv6Ranges"])
     }
 
 
@@ -94,17 +104,20 @@ def test_a_bastion_runs_in_the_shoots_public_subnet_and_is_made_once(
     reconcile(bastions, call, obj, cluster)
     reconcile(bastions, call, obj, cluster)
     (instance,) = instances(ec2, namespace)
-    public = next(one for one in network["subnets"] if one["purpose"] == "public")
+    public = next(subnet for subnet in network["subnets"] if subnet["purpose"] == "public")
     assert instance["SubnetId"] == public["id"]
     assert (instance["ImageId"], instance["InstanceType"]) == (AMI, "t3.micro")
     assert as_dict(instance)["Name"] == f"{namespace}-bastion-shoot"
     (group,) = groups(ec2, namespace)
-    inside = {one["GroupId"] for one in instance["NetworkInterfaces"][0]["Groups"]}
+    inside = {group["GroupId"] for group in instance["NetworkInterfaces"][0]["Groups"]}
     assert inside == {group["GroupId"], network["securityGroups"][0]["id"]}
     assert ranges(ec2, namespace) == {("198.51.100.0/24", 22), ("2001:db8::/64", 22)}
-    assert obj.status.ingress.ip == instance["PublicIpAddress"]
+    assert present(obj.status.ingress).ip == instance["PublicIpAddress"]
     assert obj.status.provider_status == obj.status.state
-    left = [(one.type, one.id, one.region) for one in bastions.external_resources(obj)]
+    left = [
+        (external_resource.type, external_resource.id, external_resource.region)
+        for external_resource in bastions.external_resources(obj)
+    ]
     assert left == [
         ("AWS::EC2::Instance", instance["InstanceId"], REGION),
         ("AWS::EC2::SecurityGroup", group["GroupId"], REGION),
@@ -121,7 +134,7 @@ def test_it_runs_the_user_data(bastions, call, network, cluster, ec2, namespace)
     assert base64.b64decode(answer["UserData"]["Value"]) == b"#!/bin/sh\n"
 
 
-def test_what_it_runs_on_can_be_configured(bastions, call, network, ec2, namespace):
+def test_image_and_machine_type_can_be_configured(bastions, call, network, ec2, namespace):
     config = {"apiVersion": API_VERSION, "kind": "BastionConfig"}
     config |= {"ami": "ami-1812c061", "machineType": "t3.small"}
     obj = bastion(namespace, providerConfig=config)
@@ -138,7 +151,7 @@ def test_what_it_runs_on_can_be_configured(bastions, call, network, ec2, namespa
         ({"nonsense": True}, r"spec.providerConfig: .*nonsense"),
     ],
 )
-def test_what_cannot_work_is_a_configuration_problem(
+def test_a_bastion_that_cannot_work_is_a_configuration_problem(
     bastions, call, network, ec2, namespace, config, said
 ):
     obj = bastion(namespace, providerConfig=config) if config else bastion(namespace)
@@ -147,9 +160,7 @@ def test_what_cannot_work_is_a_configuration_problem(
     assert list(bastions.external_resources(obj)) == []
 
 
-def test_ranges_that_nobody_asks_for_any_more_are_taken_out(
-    bastions, call, network, cluster, ec2, namespace
-):
+def test_ranges_no_longer_requested_are_removed(bastions, call, network, cluster, ec2, namespace):
     reconcile(bastions, call, bastion(namespace, "198.51.100.0/24", "192.0.2.0/24"), cluster)
     reconcile(bastions, call, bastion(namespace, "192.0.2.0/24", "203.0.113.7/32"), cluster)
     assert ranges(ec2, namespace) == {("192.0.2.0/24", 22), ("203.0.113.7/32", 22)}
@@ -164,14 +175,19 @@ def test_ranges_are_let_in_once_and_as_ec2_writes_them(
     assert ranges(ec2, namespace) == {("192.0.2.0/24", 22), ("2001:db8::/64", 22)}
     requests = []
     request = Cloud.request
-    monkeypatch.setattr(
-        Cloud, "request", lambda *a, **k: (requests.append(a[1]), request(*a, **k))[1]
-    )
+
+    def recorded(cloud, operation, *arguments, **parameters):
+        requests.append(operation)
+        return request(cloud, operation, *arguments, **parameters)
+
+    monkeypatch.setattr(Cloud, "request", recorded)
     reconcile(bastions, call, obj, cluster)
     assert not [name for name in requests if "ingress" in name], "the same ranges are no change"
 
 
-def test_without_a_network_it_says_what_has_to_come_first(bastions, call, cluster, namespace, ec2):
+def test_without_a_network_the_error_names_the_infrastructure(
+    bastions, call, cluster, namespace, ec2
+):
     obj = bastion(namespace)
     with pytest.raises(ActuatorError, match="its Infrastructure has to be ready first") as error:
         bastions.reconcile(call, obj, cluster)
@@ -198,7 +214,7 @@ def test_a_crash_after_the_creation_creates_nothing_twice(
     again = bastion(namespace)  # only what was saved got into the API server
     again.status.provider_status = call.saved[0]["providerStatus"]
     by_tag = list(bastions.external_resources(again))
-    assert {(one.id, tuple(one.tags)) for one in by_tag} == {
+    assert {(resource.id, tuple(resource.tags)) for resource in by_tag} == {
         ("", tuple(bastion_mark(namespace, "shoot")))
     }
     reconcile(bastions, call, again, cluster)
@@ -233,13 +249,13 @@ def test_an_instance_that_is_still_running_is_waited_for(
 ):
     obj = bastion(namespace)
     reconcile(bastions, call, obj, cluster)
-    still = obj.status.provider_status["instanceId"]
+    still = present(obj.status.provider_status)["instanceId"]
     monkeypatch.setattr(Host, "terminate", lambda host: [still])
     with pytest.raises(RequeueAfter, match=f"Waiting for instance {still} to terminate"):
         bastions.delete(call, obj, cluster)
 
 
-def test_what_was_never_created_is_deleted_without_secret_and_cloud(bastions, admin, namespace):
+def test_an_object_never_created_is_deleted_without_secret_and_cloud(bastions, admin, namespace):
     bastions.delete(Call(admin, namespace), bastion(namespace), shoot_cluster(namespace))
 
 
@@ -253,7 +269,7 @@ def test_a_forced_deletion_needs_no_cloud_and_forgets_nothing(
         bastions.delete(call, obj, cluster)
     assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
     bastions.force_delete(call, obj, cluster)
-    assert {one.id for one in bastions.external_resources(obj)} == {
+    assert {external_resource.id for external_resource in bastions.external_resources(obj)} == {
         instances(ec2, namespace)[0]["InstanceId"],
         groups(ec2, namespace)[0]["GroupId"],
     }
@@ -286,5 +302,5 @@ def test_an_infrastructure_that_goes_takes_no_bastion_with_it(
     infra = infrastructure(namespace, providerConfig=provider_config())
     infra.status.state = {"vpc": network}
     with suppress(ActuatorError):  # AWS refuses as long as the instance is in the network
-        AwsInfrastructure(url).delete(call, infra, cluster)
+        Configured(AwsInfrastructure(url)).delete(call, infra, cluster)
     assert len(instances(ec2, namespace)) == len(groups(ec2, namespace)) == 1

@@ -6,12 +6,12 @@ import socket
 import threading
 
 import pytest
-from aws_objects import REGION
 
 from actuator import ActuatorError, ErrorCode
 from actuator.errors import CallAbandoned
 from extensions.aws.cloud import GLOBAL, Clouds, Credentials
 from extensions.aws.errors import CloudError
+from tests.support.aws.objects import REGION
 
 
 def nothing() -> None:
@@ -46,7 +46,7 @@ def test_a_missing_right_is_unauthorized(account, cloud, shoot):
 
 
 def test_nothing_beyond_the_policy_is_allowed(cloud):
-    error = refused(cloud, "create_internet_gateway")
+    error = refused(cloud, "create_transit_gateway")
     assert error.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
 
 
@@ -66,7 +66,7 @@ def test_no_request_leaves_after_the_call_was_abandoned(account, url, key):
     assert [vpc for vpc in left if not vpc["IsDefault"]] == []
 
 
-def test_a_cloud_that_does_not_answer_is_an_error_that_may_go_away(key):
+def test_a_cloud_that_does_not_answer_is_a_retryable_error(key):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         cloud = Clouds(f"http://127.0.0.1:{unused.getsockname()[1]}").open(key, REGION, nothing)
@@ -114,7 +114,7 @@ def test_an_impossible_parameter_is_a_configuration_problem(cloud):
     assert error.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
 
 
-def test_removing_what_is_not_there_is_success(cloud):
+def test_removing_a_missing_resource_is_success(cloud):
     cloud.remove("delete_vpc", VpcId="vpc-00000000000000000")
     cloud.remove("delete_subnet", SubnetId="subnet-00000000000000000")
     cloud.remove("delete_security_group", GroupId="sg-00000000000000000")

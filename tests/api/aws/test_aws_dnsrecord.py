@@ -1,22 +1,26 @@
-"""DNSRecord on (simulated) Route 53: the right zone, made once, nobody else's touched."""
+"""DNSRecord on (simulated) Route 53: right zone, created once; records of others stay."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from aws_objects import Call, dns_record
 
 from actuator import Cluster, ConfigurationError, ErrorCode, RequeueAfter
 from extensions.aws.cloud import Cloud
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.errors import CloudError
 from extensions.aws.records import choose_zone, comment_name, record_set
+from tests.support.aws.objects import Call, dns_record
+from tests.support.objects.configured import Configured
+from tests.support.objects.present import present
 
 NO_CLUSTER = Cluster()
 
 
 @pytest.fixture
-def records(url) -> AwsDnsRecord:
-    return AwsDnsRecord(url)
+def records(url) -> Any:
+    return Configured(AwsDnsRecord(url))
 
 
 def make_zone(route53, name: str, **more: object) -> str:
@@ -30,14 +34,14 @@ def zone(route53, namespace) -> str:
 
 
 def contents(route53, zone: str) -> dict[tuple[str, str], list[str]]:
-    """What is in a zone: name and type, with the values."""
+    """The records in a zone: name and type, with the values."""
     answer = route53.request("list_resource_record_sets", HostedZoneId=zone)
     return {
-        (one["Name"].removesuffix("."), one["Type"]): [
-            record["Value"] for record in one["ResourceRecords"]
+        (resource_record_set["Name"].removesuffix("."), resource_record_set["Type"]): [
+            record["Value"] for record in resource_record_set["ResourceRecords"]
         ]
-        for one in answer["ResourceRecordSets"]
-        if one["Type"] not in ("NS", "SOA")
+        for resource_record_set in answer["ResourceRecordSets"]
+        if resource_record_set["Type"] not in ("NS", "SOA")
     }
 
 
@@ -75,7 +79,7 @@ def test_meta_record_names():
 
 def test_text_is_quoted_and_cut_for_a_txt_record():
     record = record_set("a", "TXT", 1, ['say "hi"', "x" * 300])
-    said, long = [one["Value"] for one in record["ResourceRecords"]]
+    said, long = [resource_record["Value"] for resource_record in record["ResourceRecords"]]
     assert said == '"say \\"hi\\""'
     assert long == f'"{"x" * 255}" "{"x" * 45}"'
 
@@ -99,8 +103,8 @@ def test_a_record_is_made_beside_its_comment_and_both_are_deleted(
     made = contents(route53, zone)
     assert made.pop((f"comment-{name}", "TXT")) == [f'"owner={namespace}/shoot"']
     assert made == {(name, type): [f'"{v}"' if type == "TXT" else v for v in values]}
-    assert record.status.zone == record.status.state["zone"] == zone
-    ids = [one.id for one in records.external_resources(record)]
+    assert record.status.zone == present(record.status.state)["zone"] == zone
+    ids = [external_resource.id for external_resource in records.external_resources(record)]
     assert ids == [f"{zone}/{name}/{type}", f"{zone}/comment-{name}/TXT"]
     records.delete(call, record, NO_CLUSTER)
     assert contents(route53, zone) == {}
@@ -327,7 +331,7 @@ def test_a_change_that_route_53_never_accepts_is_sent_twice_and_is_an_error(
     assert asked.count("change_resource_record_sets") == 2
 
 
-def test_what_was_never_asked_for_is_deleted_without_secret_and_cloud(records, admin, namespace):
+def test_an_object_never_reconciled_is_deleted_without_secret_and_cloud(records, admin, namespace):
     record = dns_record(namespace)
     assert list(records.external_resources(record)) == []
     records.delete(Call(admin, namespace), record, NO_CLUSTER)
@@ -361,6 +365,7 @@ def test_throttling_is_waited_out_for_30_seconds(
     with pytest.raises(RequeueAfter) as later:
         getattr(records, operation)(call, record, NO_CLUSTER)
     assert later.value.seconds == 30
+    assert isinstance(later.value.cause, CloudError)
     assert later.value.cause.codes == (ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED,)
 
 
@@ -402,6 +407,6 @@ def test_revoked_credentials_have_their_code_and_nothing_is_forgotten(
         ({"providerConfig": {}}, "spec.providerConfig: there is nothing to configure"),
     ],
 )
-def test_what_cannot_work_is_a_problem_of_its_field(records, call, namespace, spec, said):
+def test_a_spec_that_cannot_work_is_a_problem_of_its_field(records, call, namespace, spec, said):
     (problem,) = records.validate(call, dns_record(namespace, **spec), NO_CLUSTER)
     assert str(problem).startswith(said)

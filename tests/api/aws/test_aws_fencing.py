@@ -8,9 +8,19 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-import builders
 import pytest
-from aws_objects import (
+
+from actuator import Resource
+from actuator.errors import LeaseLost
+from actuator.v1alpha1 import DNSRecord
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.cloud import Clouds, Credentials
+from extensions.aws.dnsrecord import AwsDnsRecord
+from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.policy import policy
+from generic.manager.leaderelection import LEASES
+from generic.manager.options import Options
+from tests.support.aws.objects import (
     REGION,
     Call,
     backup_bucket,
@@ -20,29 +30,21 @@ from aws_objects import (
     secret,
     shoot_cluster,
 )
-from harness import eventually
-
-from actuator import Resource
-from actuator.errors import LeaseLost
-from actuator.v1alpha1 import DNSRecord
-from extensions.aws import AwsBackupBucket, AwsDnsRecord, AwsInfrastructure
-from extensions.aws.cloud import Clouds, Credentials
-from extensions.aws.policy import policy
-from generic.manager.leaderelection import LEASES
-from generic.manager.options import Options
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
+from tests.support.objects.configured import Configured
 
 if TYPE_CHECKING:
-    from aws_counting import Counting
-
-    from extensions.aws.simulator import Account
+    from extensions.aws.simulator import SimulatedAccount
+    from tests.support.aws.counting import Counting
 
 SECRETS = Resource("v1", "secrets")
 ELSEWHERE = "eu-central-1"
 
 
 @pytest.fixture(scope="module")
-def counting() -> Iterator[tuple[Counting, Account]]:
-    from aws_counting import Counting  # moto: only for those who use it
+def counting() -> Iterator[tuple[Counting, SimulatedAccount]]:
+    from tests.support.aws.counting import Counting  # moto: only for those who use it
 
     running = Counting()
     account = running.start()
@@ -59,7 +61,7 @@ def cloud(counting) -> Counting:
 
 
 @pytest.fixture
-def account(counting) -> Account:
+def account(counting) -> SimulatedAccount:
     return counting[1]
 
 
@@ -102,7 +104,8 @@ def test_wherever_the_lease_is_lost_not_one_more_request_arrives(
         account.service("route53", "us-east-1").request(
             "create_hosted_zone", Name=zone, CallerReference=zone
         )
-    actuator, obj = cls(cloud.url), make(namespace)
+    actuator = Configured(cls(cloud.url))
+    obj = make(namespace)
     cluster = shoot_cluster(namespace)
     for operate in (actuator.reconcile, actuator.delete):
         allowed = 0
@@ -118,8 +121,16 @@ def test_wherever_the_lease_is_lost_not_one_more_request_arrives(
         assert 0 < cloud.arrived <= allowed
 
 
+class _Regional(ThreadingHTTPServer):
+    """An S3 server that keeps the regions of requests."""
+
+    regions: list[str]
+
+
 class _Elsewhere(BaseHTTPRequestHandler):
-    """S3 as it answers who asks in the wrong region: the bucket is elsewhere."""
+    """The answer of S3 to a request in the wrong region: the bucket is elsewhere."""
+
+    server: _Regional
 
     def do_HEAD(self) -> None:
         signed_for = self.headers["Authorization"].partition("Credential=")[2].split("/")[2]
@@ -133,8 +144,8 @@ class _Elsewhere(BaseHTTPRequestHandler):
 
 
 def test_a_request_that_boto3_makes_by_itself_is_checked_too():
-    """S3 sends who asks in the wrong region to the right one: botocore follows, unasked."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+    """S3 redirects a request in the wrong region to the right one: botocore follows by itself."""
+    with _Regional(("127.0.0.1", 0), _Elsewhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         clouds = Clouds(f"http://127.0.0.1:{server.server_port}")
         for allowed, regions in ((1, [REGION]), (9, [REGION, ELSEWHERE])):
@@ -160,6 +171,6 @@ def test_a_manager_that_loses_the_lease_in_a_request_makes_no_other(
     seed.client.patch(LEASES, Options().leader_election_id, namespace, taken)
     eventually(lambda: manager._running.lost)
     cloud.go.set()
-    [(_, watchdog)] = manager._running.wiring.ours.popitem()[1].controllers
+    [(_, watchdog)] = manager._running.wiring.routes.ours.popitem()[1].controllers
     eventually(lambda: all(track.call is None for track in watchdog.tracks.all()))
     assert cloud.arrived == 3

@@ -7,16 +7,16 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from harness import eventually, running
 
 from actuator.codec import decode
 from actuator.interface import Actuator, ExternalResource, object_class
 from extensions.aws.seed import BINDINGS
-from generic.testing.garden import SHOOT, Flow, Garden, Shoot
+from generic.testing.garden import SHOOT, Garden, GardenletFlows, SeedShoot
 from generic.testing.machinecontroller import MachineController
 from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually, running
 
 if TYPE_CHECKING:
     from extensions.aws.full_rehearsal import AwsFullRehearsal
@@ -40,16 +40,16 @@ def garden(admin) -> Garden:
 
 
 @pytest.fixture
-def shoot(namespace, admin) -> Shoot:
+def shoot(namespace, admin) -> SeedShoot:
     """Named like the test's namespace, which gives way to the shoot's own."""
     name = f"shoot--{namespace}"
-    return Shoot(
+    return SeedShoot(
         technical_id=name, name=namespace, project="tests", region="eu-west-1", labels={SHOOT: name}
     )
 
 
 @pytest.fixture
-def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[Flow]:
+def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[GardenletFlows]:
     """A shoot with all kinds, under managers with their generated Roles."""
     install_crds(admin, rehearsal.crds())
     actuators = rehearsal.actuators()
@@ -58,12 +58,14 @@ def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[Fl
             stack.enter_context(running(environment, admin, namespace, actuator))
         controller = MachineController(admin, shoot.technical_id)
         stack.enter_context(polling(controller.poll, "machine-controller"))
-        made = Flow(garden, shoot, [kind_of(one) for one in actuators], patience=180)
+        made = GardenletFlows(
+            garden, shoot, [kind_of(actuator) for actuator in actuators], patience=180
+        )
         made.create(rehearsal.manifests(rehearsed(shoot, namespace)))
         yield made
 
 
-def rehearsed(shoot: Shoot, type: str) -> RehearsedShoot:
+def rehearsed(shoot: SeedShoot, type: str) -> RehearsedShoot:
     return RehearsedShoot(technical_id=shoot.technical_id, type=type, labels=shoot.labels)
 
 
@@ -78,21 +80,21 @@ def objects(rehearsal, garden, shoot) -> Iterator[tuple[Actuator, dict]]:
 
 
 def recorded(rehearsal, garden, shoot, wanted: Callable[[str], bool]) -> list[ExternalResource]:
-    """What the objects of these kinds say may exist outside."""
+    """The external resources that the objects of these kinds report."""
     return [
-        one
+        external_resource
         for actuator, obj in objects(rehearsal, garden, shoot)
         if wanted(obj["kind"])
-        for one in actuator.external_resources(decode(object_class(actuator), obj))
+        for external_resource in actuator.external_resources(decode(object_class(actuator), obj))
     ]
 
 
 def ids(resources: list[ExternalResource]) -> list[tuple[str, str]]:
-    """Without what is only searched for by tags: machines, of which there are none here."""
-    return sorted((one.type, one.id) for one in resources if one.id)
+    """Types and ids, without resources found by tags only: there are no machines here."""
+    return sorted((resource.type, resource.id) for resource in resources if resource.id)
 
 
-def test_it_is_what_the_drill_wants():
+def test_it_satisfies_the_protocol_of_the_drill():
     from extensions.aws.full_rehearsal import AwsFullRehearsal
 
     rehearsal: Rehearsal = AwsFullRehearsal()
@@ -101,30 +103,37 @@ def test_it_is_what_the_drill_wants():
     rehearsal.stop()
 
 
-def test_all_is_recorded_that_exists_and_each_thing_is_told_apart(rehearsal, flow, garden, shoot):
-    left = rehearsal.left_outside()
-    assert {one.type for one in left} == {
+def test_each_existing_resource_is_recorded_and_has_tags_of_its_own(rehearsal, flow, garden, shoot):
+    left = rehearsal.remaining_resources()
+    assert {item.type for item in left} == {
+        "AWS::EC2::DHCPOptions",
         "AWS::EC2::EIP",
         "AWS::EC2::Instance",
+        "AWS::EC2::InternetGateway",
+        "AWS::EC2::KeyPair",
+        "AWS::EC2::NatGateway",
+        "AWS::EC2::RouteTable",
         "AWS::EC2::SecurityGroup",
         "AWS::EC2::Subnet",
         "AWS::EC2::VPC",
+        "AWS::IAM::InstanceProfile",
+        "AWS::IAM::Role",
         "AWS::Route53::RecordSet",
         "AWS::S3::Bucket",
     }
     found = recorded(rehearsal, garden, shoot, lambda kind: kind != "BackupEntry")
     assert ids(found) == ids(left)
-    told = {(one.type, tuple(sorted(one.tags.items()))) for one in left}
+    told = {(resource.type, tuple(sorted(resource.tags.items()))) for resource in left}
     assert len(told) == len(left)
-    for one in left:
-        said = {word for pair in one.tags.items() for text in pair for word in text.split("/")}
-        assert shoot.technical_id in said, f"{one} does not say whose it is"
+    for resource in left:
+        said = {word for pair in resource.tags.items() for text in pair for word in text.split("/")}
+        assert shoot.technical_id in said, f"{resource} does not say whose it is"
 
 
 def test_nothing_outside_answers_and_all_that_is_forced_goes_recorded(
     rehearsal, flow, garden, shoot, namespace
 ):
-    rehearsal.break_outside("everything-fails")
+    rehearsal.inject_failure("everything-fails")
     garden.mark_deleted(shoot)
     for actuator, obj in objects(rehearsal, garden, shoot):
         meta = obj["metadata"]
@@ -137,7 +146,7 @@ def test_nothing_outside_answers_and_all_that_is_forced_goes_recorded(
         }
         return {kind: error.get("codes", []) for kind, error in errors.items() if error}
 
-    asking = {kind_of(one).name for one in rehearsal.actuators()} - {"Worker"}
+    asking = {kind_of(actuator).name for actuator in rehearsal.actuators()} - {"Worker"}
     stuck = eventually(lambda: (found := codes()).keys() >= asking and found)
     assert {stuck[kind][0] for kind in asking} == {"ERR_RETRYABLE_INFRA_DEPENDENCIES"}
 
@@ -145,19 +154,19 @@ def test_nothing_outside_answers_and_all_that_is_forced_goes_recorded(
     flow.force_delete()
     rest = {obj["kind"] for _, obj in objects(rehearsal, garden, shoot)}
     assert rest == asking & NEVER_FORCED
-    left = rehearsal.left_outside()
-    backups = [one for one in left if one.type.startswith("AWS::S3")]
-    assert {one.type for one in backups} == {"AWS::S3::Bucket", "AWS::S3::Object"}
-    assert ids([one for one in left if one not in backups]) == ids(noted)
+    left = rehearsal.remaining_resources()
+    backups = [item for item in left if item.type.startswith("AWS::S3")]
+    assert {backup.type for backup in backups} == {"AWS::S3::Bucket", "AWS::S3::Object"}
+    assert ids([item for item in left if item not in backups]) == ids(noted)
 
-    rehearsal.mend_outside()
+    rehearsal.repair_failure()
     flow.delete_afterwards()
     assert list(objects(rehearsal, garden, shoot)) == []
-    assert ids(rehearsal.left_outside()) == ids(noted)
+    assert ids(rehearsal.remaining_resources()) == ids(noted)
 
 
 def test_a_shoot_whose_outside_works_leaves_nothing(rehearsal, flow, garden, shoot, admin):
     no_finalizers = {"metadata": {"finalizers": None}}
     admin.patch(BINDINGS, "kube-apiserver", shoot.technical_id, no_finalizers)
     flow.delete()
-    assert rehearsal.left_outside() == []
+    assert rehearsal.remaining_resources() == []

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import builders
 import pytest
-from harness import eventually
 
 from actuator.codec import decode
 from actuator.errors import NotFound
@@ -18,6 +16,8 @@ from extensions.aws.seed import BINDINGS
 from generic.testing.garden import not_ready_because
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
 
 if TYPE_CHECKING:
     from extensions.aws.rehearsal import AwsRehearsal
@@ -85,7 +85,7 @@ def played(rehearsal, seed, start) -> Played:
     return Played(rehearsal, seed, start)
 
 
-def test_it_is_what_the_drill_wants():
+def test_it_satisfies_the_protocol_of_the_drill():
     from extensions.aws.rehearsal import AwsRehearsal
 
     rehearsal: Rehearsal = AwsRehearsal()
@@ -94,26 +94,33 @@ def test_it_is_what_the_drill_wants():
     rehearsal.stop()
 
 
-def test_what_exists_is_listed_with_ids_and_tags(rehearsal, played, namespace):
-    left = rehearsal.left_outside()
-    assert sorted(one.type for one in left) == [
-        "AWS::EC2::EIP",
+def test_existing_resources_are_listed_with_ids_and_tags(rehearsal, played, namespace):
+    left = rehearsal.remaining_resources()
+    assert sorted(item.type for item in left) == [
+        "AWS::EC2::DHCPOptions",
+        *["AWS::EC2::EIP"] * 2,
+        "AWS::EC2::InternetGateway",
+        "AWS::EC2::KeyPair",
+        "AWS::EC2::NatGateway",
+        *["AWS::EC2::RouteTable"] * 2,
         "AWS::EC2::SecurityGroup",
         *["AWS::EC2::Subnet"] * 3,
         "AWS::EC2::VPC",
+        "AWS::IAM::InstanceProfile",
+        "AWS::IAM::Role",
     ]
-    assert all(one.id and one.region == rehearsal.region for one in left)
-    assert all(tags.mark(namespace).items() <= one.tags.items() for one in left)
+    assert all(item.id and item.region == rehearsal.region for item in left)
+    assert all(tags.mark(namespace).items() <= resource.tags.items() for resource in left)
 
 
 def test_an_unknown_scenario_is_a_key_error(rehearsal):
     with pytest.raises(KeyError):
-        rehearsal.break_outside("meteorite")
+        rehearsal.inject_failure("meteorite")
 
 
 @pytest.mark.parametrize("scenario", CODES)
 def test_a_scenario_blocks_the_deletion_until_it_is_forced(rehearsal, played, scenario):
-    rehearsal.break_outside(scenario)
+    rehearsal.inject_failure(scenario)
     played.delete()
     stuck = eventually(lambda: len(played.codes()) == 2 and played.codes())
     assert stuck["Infrastructure"] == [CODES[scenario]]
@@ -122,9 +129,9 @@ def test_a_scenario_blocks_the_deletion_until_it_is_forced(rehearsal, played, sc
         "ERR_CLEANUP_CLUSTER_RESOURCES" if released else CODES[scenario]
     ]
     recorded = {
-        (one.type, one.id)
+        (external_resource.type, external_resource.id)
         for actuator, obj in zip(played.actuators, played.objects(), strict=True)
-        for one in actuator.external_resources(
+        for external_resource in actuator.external_resources(
             decode(Infrastructure if obj["kind"] == "Infrastructure" else ControlPlane, obj)
         )
     }
@@ -132,7 +139,7 @@ def test_a_scenario_blocks_the_deletion_until_it_is_forced(rehearsal, played, sc
     eventually(lambda: not played.objects())
     namespace = played.seed.namespace
     assert played.seed.client.list(BINDINGS, namespace) == []
-    left = {(one.type, one.id) for one in rehearsal.left_outside()}
+    left = {(item.type, item.id) for item in rehearsal.remaining_resources()}
     assert left == {(type, id) for type, id in recorded if id}
     assert left, "something is left behind"
 
@@ -142,30 +149,30 @@ def test_a_shoot_whose_other_controller_works_leaves_nothing(rehearsal, played):
     namespace = played.seed.namespace
     binding = eventually(
         lambda: [
-            one
-            for one in played.seed.client.list(BINDINGS, namespace)
-            if one["metadata"].get("deletionTimestamp")
+            obj
+            for obj in played.seed.client.list(BINDINGS, namespace)
+            if obj["metadata"].get("deletionTimestamp")
         ]
     )
     assert len(binding) == 1
-    eventually(lambda: rehearsal.left_outside() == [])
+    eventually(lambda: rehearsal.remaining_resources() == [])
     no_finalizers = {"metadata": {"finalizers": None}}
     played.seed.client.patch(BINDINGS, "kube-apiserver", namespace, no_finalizers)
     eventually(lambda: not played.objects())
 
 
 @pytest.mark.parametrize("scenario", CODES)
-def test_what_was_broken_can_be_mended(rehearsal, played, scenario):
-    rehearsal.break_outside(scenario)
+def test_each_broken_scenario_can_be_repaired(rehearsal, played, scenario):
+    rehearsal.inject_failure(scenario)
     played.delete()
     eventually(lambda: len(played.codes()) == 2)
-    rehearsal.mend_outside()
+    rehearsal.repair_failure()
     namespace = played.seed.namespace
     no_finalizers = {"metadata": {"finalizers": None}}
     played.seed.client.patch(BINDINGS, "kube-apiserver", namespace, no_finalizers)
     eventually(lambda: not played.objects())
-    assert rehearsal.left_outside() == []
-    rehearsal.mend_outside()
+    assert rehearsal.remaining_resources() == []
+    rehearsal.repair_failure()
 
 
 def test_another_process_uses_the_same_outside(rehearsal):
@@ -178,7 +185,7 @@ def test_another_process_uses_the_same_outside(rehearsal):
 
 
 def test_credentials_get_into_no_status_and_no_event(rehearsal, played, namespace):
-    rehearsal.break_outside("credentials-revoked")
+    rehearsal.inject_failure("credentials-revoked")
     played.delete()
     eventually(lambda: len(played.codes()) == 2)
     credentials = rehearsal.credentials

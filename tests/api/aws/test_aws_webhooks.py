@@ -1,4 +1,4 @@
-"""What gardenlet deploys gets the provider's parts when the API server admits it."""
+"""Objects that gardenlet deploys get the provider's parts at their admission."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import attrs
 import pytest
-from builders import cluster
-from harness import eventually
-from serving import NAME
 
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import Cluster
 from extensions.aws.webhooks import AwsMutator
 from extensions.networkfilter.webhooks import PATH, add_filter
 from generic.kube.clusters import NAMESPACES
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.webhook_services import NAME
+from tests.support.objects.builders import cluster
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 CONFIGS = Resource("extensions.gardener.cloud/v1alpha1", "operatingsystemconfigs")
@@ -58,7 +58,8 @@ def test_components_and_nodes_of_a_shoot_get_the_providers_parts(admin, serving,
     """A Deployment with the same name elsewhere stays as it is."""
     hooks = [*AwsMutator().webhooks(), add_filter]
     own = [
-        attrs.evolve(one, namespace_labels={**one.namespace_labels, NAME: shoot}) for one in hooks
+        attrs.evolve(hook, namespace_labels={**hook.namespace_labels, NAME: shoot})
+        for hook in hooks
     ]
     serving.start(*own)
     name = "machine-controller-manager"
@@ -69,7 +70,7 @@ def test_components_and_nodes_of_a_shoot_get_the_providers_parts(admin, serving,
         if len(containers) == 1:  # the API server does not know the webhook yet
             admin.delete(DEPLOYMENTS, name, shoot)
             return []
-        return [one["name"] for one in containers]
+        return [container["name"] for container in containers]
 
     assert eventually(admitted) == [name, f"{name}-provider-aws"]
     managed = admin.create(DEPLOYMENTS, deployment(shoot, "kube-controller-manager"))
@@ -84,4 +85,30 @@ def test_components_and_nodes_of_a_shoot_get_the_providers_parts(admin, serving,
     spec = {"type": "gardenlinux", "purpose": "reconcile", "units": [], "files": []}
     kind = {"apiVersion": CONFIGS.api_version, "kind": "OperatingSystemConfig"}
     node = admin.create(CONFIGS, {**kind, "metadata": meta, "spec": spec})
-    assert [one["path"] for one in node["spec"]["files"]] == [PATH]
+    assert [file["path"] for file in node["spec"]["files"]] == [PATH]
+
+
+def test_the_machine_controller_is_added_in_a_self_hosted_shoot(admin, serving, namespace):
+    """Without the volume of a kubeconfig, a mount of it would make the Deployment invalid."""
+    admin.patch(NAMESPACES, namespace, "", {"metadata": {"labels": LABELS}})
+    manifest = cluster(namespace)
+    manifest["spec"]["shoot"]["spec"] = {
+        "kubernetes": {"version": "1.33.0"},
+        "provider": {"workers": [{"name": "cp", "controlPlane": {}}]},
+    }
+    admin.create(resource_of(Cluster.KIND), manifest)
+    labels = {"shoot.gardener.cloud/provider": "aws", NAME: namespace}
+    hooks = AwsMutator().webhooks()
+    serving.start(*(attrs.evolve(hook, namespace_labels=labels) for hook in hooks))
+    given = deployment(namespace, "machine-controller-manager")
+    del given["spec"]["template"]["spec"]["volumes"]
+
+    def sidecar() -> list[dict[str, Any]]:
+        created = admin.create(DEPLOYMENTS, given)
+        admin.delete(DEPLOYMENTS, "machine-controller-manager", namespace)
+        _manager, *others = created["spec"]["template"]["spec"]["containers"]
+        return others  # empty until the API server knows the webhook
+
+    (added,) = eventually(sidecar)
+    assert "--target-kubeconfig=none" in added["args"]
+    assert "volumeMounts" not in added

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
+import attrs
 import pytest
-from aws_objects import REGION, Call, secret, shoot_cluster, worker
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter, Resource
+from actuator.provider_config import Configurations
 from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.cloud import Credentials
-from extensions.aws.config import API_VERSION
-from extensions.aws.machineclass import amis, interface, provider_spec
-from extensions.aws.status import network_of
+from extensions.aws.config import API_VERSION, WorkerConfig
+from extensions.aws.machineclass import access, amis, interface, provider_spec
+from extensions.aws.status import infrastructure_of
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
 from generic.library.machines import (
@@ -23,8 +25,12 @@ from generic.library.machines import (
     MCM_FINALIZER,
 )
 from generic.testing.seed import install_crds
+from tests.support.aws.objects import REGION, Call, secret, shoot_cluster, worker
+from tests.support.objects.configured import Configured
+from tests.support.objects.present import present
 
-AMI, ARM = "ami-12c6146b", "ami-1812c061"
+AMI = "ami-12c6146b"
+ARM = "ami-1812c061"
 IMAGES = [
     {
         "name": "gardenlinux",
@@ -43,12 +49,14 @@ IMAGES = [
 NETWORK = {
     "apiVersion": API_VERSION,
     "kind": "InfrastructureStatus",
+    "ec2": {"keyName": "s-ssh-publickey"},
+    "iam": {"instanceProfiles": [{"purpose": "nodes", "name": "s-nodes"}], "roles": []},
     "vpc": {
         "id": "vpc-1",
         "subnets": [
-            {"id": "subnet-a", "purpose": "workers", "zone": "eu-west-1a"},
+            {"id": "subnet-a", "purpose": "nodes", "zone": "eu-west-1a"},
             {"id": "subnet-p", "purpose": "public", "zone": "eu-west-1a"},
-            {"id": "subnet-b", "purpose": "workers", "zone": "eu-west-1b"},
+            {"id": "subnet-b", "purpose": "nodes", "zone": "eu-west-1b"},
         ],
         "securityGroups": [{"id": "sg-nodes", "purpose": "nodes"}],
     },
@@ -74,11 +82,19 @@ def made(namespace: str, *pools: dict, **spec: object) -> Worker:
     return worker(namespace, *pools, **({"infrastructureProviderStatus": NETWORK} | spec))
 
 
+def images_of(obj: Worker, cluster) -> list[str]:
+    configurations = Configurations(WorkerConfig, obj)
+    configs = [configurations.get(index) for index in range(len(obj.spec.pools))]
+    return amis(obj, configs, cluster)
+
+
 def spec_of(obj: Worker, zone: str = "eu-west-1a", cluster=None) -> dict:
     cluster = cluster or shoot_cluster(obj.metadata.namespace, IMAGES)
     [pool] = obj.spec.pools
-    place = interface(obj, pool, zone, network_of(obj))
-    return provider_spec(obj, pool, place, amis(obj, cluster)[0], cluster.technical_id)
+    place = interface(obj, pool, zone, infrastructure_of(obj).vpc)
+    config = attrs.evolve(Configurations(WorkerConfig, obj).get(0), ami=images_of(obj, cluster)[0])
+    spec = provider_spec(obj, pool, place, config, cluster.technical_id)
+    return {**spec, **access(config, infrastructure_of(obj))}
 
 
 def test_machines_stand_in_their_zone_and_carry_the_shoots_mark():
@@ -97,6 +113,8 @@ def test_machines_stand_in_their_zone_and_carry_the_shoots_mark():
             },
             "instanceMetadataOptions": {"httpTokens": "required"},
             "blockDevices": [],
+            "keyName": "s-ssh-publickey",
+            "iam": {"name": "s-nodes"},
         }
 
 
@@ -116,6 +134,14 @@ def test_disks_are_encrypted_unless_asked_otherwise_and_go_with_the_machine():
 
 def test_the_image_is_the_profiles_for_region_and_architecture():
     assert spec_of(made("s", pool(architecture="arm64")))["ami"] == ARM
+
+
+def test_machines_have_the_role_and_the_key_of_the_infrastructure():
+    spec = spec_of(made("s", pool()))
+    assert (spec["keyName"], spec["iam"]) == ("s-ssh-publickey", {"name": "s-nodes"})
+    without = {name: value for name, value in NETWORK.items() if name not in ("ec2", "iam")}
+    spec = spec_of(made("s", pool(), infrastructureProviderStatus=without))
+    assert spec.keys().isdisjoint({"keyName", "iam"})
 
 
 def test_a_pool_may_say_image_and_role_itself():
@@ -172,17 +198,17 @@ def test_a_zone_without_a_subnet_is_a_fault():
 
 def test_a_worker_keeps_the_images_that_it_uses_and_survives_their_removal_from_the_cloud_profile():
     obj = made("s", pool(), pool("arm", architecture="arm64"), pool("own", providerConfig=CONFIG))
-    assert amis(obj, shoot_cluster("s", IMAGES)) == [AMI, ARM, "ami-own"]
-    status = obj.status.provider_status
+    assert images_of(obj, shoot_cluster("s", IMAGES)) == [AMI, ARM, "ami-own"]
+    status = present(obj.status.provider_status)
     assert (status["apiVersion"], status["kind"]) == (API_VERSION, "WorkerStatus")
     image = {"name": "gardenlinux", "version": "1.0.0"}
     arm = {**image, "ami": ARM, "architecture": "arm64"}
     assert status["machineImages"] == [{**image, "ami": AMI}, arm]
-    assert amis(obj, shoot_cluster("s")) == [AMI, ARM, "ami-own"]
+    assert images_of(obj, shoot_cluster("s")) == [AMI, ARM, "ami-own"]
     only = made("s", pool("arm", architecture="arm64"))
     only.status.provider_status = status
-    assert amis(only, shoot_cluster("s")) == [ARM]
-    assert only.status.provider_status["machineImages"] == [arm]
+    assert images_of(only, shoot_cluster("s")) == [ARM]
+    assert present(only.status.provider_status)["machineImages"] == [arm]
 
 
 USER_DATA = {"name": "user-data", "key": "cloud_config"}
@@ -201,8 +227,8 @@ def seed_call(admin, namespace) -> Call:
 
 
 @pytest.fixture
-def workers() -> AwsWorker:
-    return AwsWorker()
+def workers() -> Configured:
+    return Configured(AwsWorker())
 
 
 def cluster_of(namespace: str):
@@ -217,13 +243,17 @@ def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, n
         workers.reconcile(seed_call, obj, cluster_of(namespace))
     client = seed_call.client
     deployments = {
-        one["metadata"]["name"]: one["spec"] for one in client.list(MACHINE_DEPLOYMENTS, namespace)
+        obj["metadata"]["name"]: obj["spec"] for obj in client.list(MACHINE_DEPLOYMENTS, namespace)
     }
     assert set(deployments) == {f"{namespace}-pool-z1", f"{namespace}-pool-z2"}
-    assert "technicalID" not in obj.status.provider_status, "the namespace is the technical ID"
-    shares = {one.name: (one.minimum, one.maximum) for one in obj.status.machine_deployments}
+    status = present(obj.status.provider_status)
+    assert "technicalID" not in status, "the namespace is the technical ID"
+    shares = {
+        machine_deployment.name: (machine_deployment.minimum, machine_deployment.maximum)
+        for machine_deployment in obj.status.machine_deployments
+    }
     assert shares == {f"{namespace}-pool-z1": (1, 3), f"{namespace}-pool-z2": (0, 2)}
-    classes = {one["metadata"]["name"]: one for one in client.list(MACHINE_CLASSES, namespace)}
+    classes = {obj["metadata"]["name"]: obj for obj in client.list(MACHINE_CLASSES, namespace)}
     first = classes[deployments[f"{namespace}-pool-z1"]["template"]["spec"]["class"]["name"]]
     assert first["provider"] == "AWS"
     assert first["providerSpec"]["ami"] == AMI
@@ -237,8 +267,9 @@ def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, n
 def class_of(workers, seed_call, namespace):
     """The name of the first class of a pool."""
 
-    def name(**more: object) -> str:
+    def name(**more: Any) -> str:
         obj = made(namespace, pool(**more))
+        seed_call.configurations = Configurations(WorkerConfig, obj)
         return workers.machine_deployments(seed_call, obj, cluster_of(namespace))[0].class_name
 
     return name
@@ -279,16 +310,17 @@ def test_a_pool_without_zones_is_a_configuration_problem(class_of, namespace):
 def test_names_and_tags_carry_the_technical_id_where_the_namespace_differs(
     workers, seed_call, namespace
 ):
-    obj, cluster = made(namespace, pool()), cluster_of(namespace)
+    obj = made(namespace, pool())
+    cluster = cluster_of(namespace)
     cluster.spec.shoot["status"]["technicalID"] = "shoot--self--hosted"
     obj.status.provider_status = {"kept": 1}
     with suppress(RequeueAfter):
         workers.reconcile(seed_call, obj, cluster)
-    names = {one["metadata"]["name"] for one in seed_call.client.list(MACHINE_CLASSES, namespace)}
+    names = {obj["metadata"]["name"] for obj in seed_call.client.list(MACHINE_CLASSES, namespace)}
     assert all(name.startswith("shoot--self--hosted-pool-z") for name in names), names
     mark = tags.mark("shoot--self--hosted")
-    for one in seed_call.client.list(MACHINE_CLASSES, namespace):
-        assert mark.items() <= one["providerSpec"]["tags"].items()
+    for item in seed_call.client.list(MACHINE_CLASSES, namespace):
+        assert mark.items() <= item["providerSpec"]["tags"].items()
     (left,) = workers.external_resources(obj)
     assert left.tags == mark
     kept = {"kept": 1, "technicalID": "shoot--self--hosted"}
@@ -311,7 +343,9 @@ REVOKED = (
 def test_revoked_credentials_are_a_code_in_a_deletion_that_lets_the_user_force_it(
     workers, seed_call, namespace
 ):
-    obj, cluster, client = made(namespace, pool()), cluster_of(namespace), seed_call.client
+    obj = made(namespace, pool())
+    cluster = cluster_of(namespace)
+    client = seed_call.client
     with suppress(RequeueAfter):
         workers.reconcile(seed_call, obj, cluster)
     held = {"metadata": {"finalizers": [MCM_FINALIZER]}}

@@ -1,4 +1,4 @@
-"""Workload identity on (simulated) AWS: a role by STS, renewed in time, kept nowhere."""
+"""Workload identity on (simulated) AWS: a role by STS, renewed in time, never stored."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import builders
 import pytest
-from aws_objects import REGION, Call, infrastructure, provider_config, shoot_cluster
-from harness import eventually
-from identities import ROLE, identity_secret, token
 
 from actuator import Resource
 from actuator.errors import ActuatorError, ErrorCode
 from actuator.meta import SecretReference
-from extensions.aws import AwsInfrastructure, tags
+from extensions.aws import tags
 from extensions.aws.account import read_credentials
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds
+from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.policy import policy
-from generic.controller.logs import TextFormatter, _is_ours_or_important
 from generic.kube.clock import SystemClock
 from generic.library.workload_identity import WorkloadIdentity
 from generic.reconciler.orphans import ORPHANS
+from generic.serving.logs import TextFormatter, _is_ours_or_important
+from tests.support.aws.objects import REGION, Call, infrastructure, provider_config, shoot_cluster
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
+from tests.support.objects.configured import Configured
+from tests.support.objects.workload_identities import ROLE, identity_secret, token
 
 if TYPE_CHECKING:
-    from extensions.aws.simulator import Account
+    from extensions.aws.simulator import SimulatedAccount
 
 SECRETS = Resource("v1", "secrets")
 HOUR = timedelta(hours=1)
@@ -45,7 +47,7 @@ class Later(SystemClock):
 
 
 class Sts:
-    """The tokens that STS received, and what it returned for them."""
+    """The tokens that STS received, and the credentials returned for them."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
@@ -61,15 +63,18 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> Sts:
     from moto.sts.responses import TokenResponse
 
     class Refused(ServiceException):
-        code, message = "InvalidIdentityToken", "The token is not valid"
+        code = "InvalidIdentityToken"
+        message = "The token is not valid"
 
-    seen, answer = Sts(), TokenResponse.assume_role_with_web_identity
+    seen = Sts()
+    answer = TokenResponse.assume_role_with_web_identity
 
     def assume(self: Any) -> Any:
         seen.tokens.append(self._get_param("WebIdentityToken"))
         if seen.tokens[-1] in seen.refused:
             raise Refused
         found = answer(self)
+        assert isinstance(found.result, dict)
         role = found.result["Credentials"]
         role.expiration += seen.ahead
         seen.given += (role.secret_access_key, role.session_token)
@@ -80,7 +85,7 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> Sts:
 
 
 @pytest.fixture
-def role(account: Account, namespace: str) -> Iterator[None]:
+def role(account: SimulatedAccount, namespace: str) -> Iterator[None]:
     """A role of the namespace's name, with the extension's policy."""
     iam = account.service("iam", GLOBAL)
     iam.request("create_role", RoleName=namespace, AssumeRolePolicyDocument="{}")
@@ -127,7 +132,8 @@ def vpcs(cloud: Cloud, namespace: str) -> int:
 
 
 def test_a_network_is_made_and_deleted_with_the_role_of_the_token(identity, url, ec2, sts, text):
-    actuator, wanted = AwsInfrastructure(url), infrastructure(identity.namespace)
+    actuator = Configured(AwsInfrastructure(url))
+    wanted = infrastructure(identity.namespace)
     actuator.reconcile(identity, wanted, shoot_cluster(identity.namespace))
     assert vpcs(ec2, identity.namespace) == 1
     actuator.delete(identity, wanted, shoot_cluster(identity.namespace))
@@ -190,8 +196,8 @@ def test_no_client_remembers_a_token_or_temporary_credentials(identity, url, sts
         assert secret not in repr(cloud)
     del cloud
     gc.collect()
-    known = (one for one in gc.get_objects() if isinstance(one, WorkloadIdentity))
-    assert [one for one in known if one.config["roleARN"] == ROLE + identity.namespace] == []
+    known = (item for item in gc.get_objects() if isinstance(item, WorkloadIdentity))
+    assert [item for item in known if item.config["roleARN"] == ROLE + identity.namespace] == []
 
 
 @pytest.mark.parametrize(
@@ -205,7 +211,7 @@ def test_an_unusable_identity_is_named_with_the_object(admin, namespace, url, gi
     text = token(datetime.now(UTC) + HOUR)
     admin.create(SECRETS, identity_secret(namespace, **({"text": text} | given)))
     with pytest.raises(ActuatorError) as caught:
-        AwsInfrastructure(url).reconcile(
+        Configured(AwsInfrastructure(url)).reconcile(
             Call(admin, namespace), infrastructure(namespace), shoot_cluster(namespace)
         )
     where = f"Infrastructure {namespace}/shoot: spec.secretRef: Secret {namespace}/cloudprovider"
@@ -229,11 +235,15 @@ def test_nothing_that_is_written_has_the_token_or_its_credentials(
     seed.delete()
     eventually(seed.is_gone)
     assert len(sts.given) == 2
-    assert f"{ROLE}{namespace}" not in written[0], "nor the configuration"
+    assert f'{ROLE}{namespace}"' not in written[0], (
+        "nor the configuration: the nodes' role is another"
+    )
     lines = TextFormatter(tracebacks=True, colour=False)
-    ours = (one for one in caplog.records if not one.name.startswith("moto"))  # the simulator
-    written += [lines.format(one) for one in ours if _is_ours_or_important(one)]
-    written += [json.dumps(admin.list(one)) for one in (ORPHANS, Resource("v1", "events"))]
+    ours = (
+        record for record in caplog.records if not record.name.startswith("moto")
+    )  # the simulator
+    written += [lines.format(our) for our in ours if _is_ours_or_important(our)]
+    written += [json.dumps(admin.list(item)) for item in (ORPHANS, Resource("v1", "events"))]
     for secret in (text, *sts.given):
         for form in (secret, base64.b64encode(secret.encode()).decode().rstrip("=")):
-            assert [one for one in written if form in one] == []
+            assert [item for item in written if form in item] == []

@@ -1,10 +1,25 @@
-"""What a force deletion left in the (simulated) cloud: there, gone, or nobody can say."""
+"""Resources left in the (simulated) cloud by a force deletion: existing, gone, or unknown."""
 
 from __future__ import annotations
 
 import attrs
 import pytest
-from aws_objects import (
+
+from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
+from extensions.aws import iam, tags
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.backupentry import AwsBackupEntry
+from extensions.aws.bastion import AwsBastion
+from extensions.aws.controlplane import AwsControlPlane
+from extensions.aws.dnsrecord import AwsDnsRecord
+from extensions.aws.ec2 import INSTANCE as EC2_INSTANCE
+from extensions.aws.ec2 import TYPES, Marked
+from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.seed import TargetGroupBinding
+from extensions.aws.worker import AwsWorker
+from generic.kube.crds import crd
+from generic.testing.seed import install_crds
+from tests.support.aws.objects import (
     REGION,
     backup_bucket,
     backup_entry,
@@ -15,23 +30,7 @@ from aws_objects import (
     shoot_cluster,
     worker,
 )
-
-from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
-from extensions.aws import (
-    AwsBackupBucket,
-    AwsBackupEntry,
-    AwsBastion,
-    AwsControlPlane,
-    AwsDnsRecord,
-    AwsInfrastructure,
-    AwsWorker,
-    tags,
-)
-from extensions.aws.ec2 import INSTANCE as EC2_INSTANCE
-from extensions.aws.ec2 import Marked
-from extensions.aws.seed import TargetGroupBinding
-from generic.kube.crds import crd
-from generic.testing.seed import install_crds
+from tests.support.objects.configured import Configured
 
 VPC = "AWS::EC2::VPC"
 INSTANCE = "AWS::EC2::Instance"
@@ -43,6 +42,7 @@ READ_ONLY = {
             "Effect": "Allow",
             "Action": [
                 "ec2:Describe*",
+                "iam:Get*",
                 "route53:ListResourceRecordSets",
                 "s3:GetBucketTagging",
                 "s3:ListBucketVersions",
@@ -92,27 +92,27 @@ def resources(actuator, obj) -> list[ExternalResource]:
 
 def by_tags_alone(left: list[ExternalResource]) -> list[ExternalResource]:
     """As they are recorded where the ids were never stored."""
-    return [attrs.evolve(one, id="") for one in left if one.tags]
+    return [attrs.evolve(resource, id="") for resource in left if resource.tags]
 
 
 def answers(actuator, left: list[ExternalResource]) -> set[bool | None]:
-    return {actuator.still_exists(one) for one in left}
+    return {actuator.still_exists(item) for item in left}
 
 
 def test_a_network_and_a_bastion_are_found_by_id_and_by_tag_until_they_are_gone(
     url, call, namespace, operator
 ):
     cluster = shoot_cluster(namespace, IMAGES)
-    network, infra = AwsInfrastructure(url), infrastructure(namespace)
-    hosts, way_in = AwsBastion(url), bastion(namespace)
+    network = Configured(AwsInfrastructure(url))
+    infra = infrastructure(namespace)
+    hosts = Configured(AwsBastion(url))
+    way_in = bastion(namespace)
     network.reconcile(call, infra, cluster)
     eventually_done(hosts.reconcile, call, way_in, cluster)
-    of_network, of_bastion = resources(network, infra), resources(hosts, way_in)
-    assert {one.type.rpartition("::")[2] for one in (*of_network, *of_bastion)} == {
-        "VPC",
-        "Subnet",
-        "SecurityGroup",
-        "Instance",
+    of_network = resources(network, infra)
+    of_bastion = resources(hosts, way_in)
+    assert {item.type.rpartition("::")[2] for item in (*of_network, *of_bastion)} == {
+        *(type.name.rpartition("::")[2] for type in (*TYPES, *iam.TYPES)),
     }
     by_id_and_tag = [*of_network, *by_tags_alone(of_network)]
     assert answers(network, by_id_and_tag) == {True}
@@ -129,7 +129,8 @@ def test_an_address_is_found_by_id_and_by_tag_until_it_is_gone(
     url, admin, call, namespace, operator, account
 ):
     install_crds(admin, [crd(TargetGroupBinding)])
-    actuator, obj = AwsControlPlane(url), control_plane(namespace)
+    actuator = Configured(AwsControlPlane(url))
+    obj = control_plane(namespace)
     actuator.reconcile(call, obj, shoot_cluster(namespace))
     left = resources(actuator, obj)
     assert answers(actuator, [*left, *by_tags_alone(left)]) == {True}
@@ -143,7 +144,8 @@ def test_a_record_and_its_comment_are_there_until_they_or_their_zone_are_gone(
     name = f"{namespace}.test"
     zone = route53.request("create_hosted_zone", Name=name, CallerReference=name)
     zone_id = zone["HostedZone"]["Id"].rpartition("/")[2]
-    actuator, cluster = AwsDnsRecord(url), shoot_cluster(namespace)
+    actuator = Configured(AwsDnsRecord(url))
+    cluster = shoot_cluster(namespace)
     obj = dns_record(namespace, name=f"*.Ingress.{name}")
     actuator.reconcile(call, obj, cluster)
     left = resources(actuator, obj)
@@ -157,12 +159,15 @@ def test_a_record_and_its_comment_are_there_until_they_or_their_zone_are_gone(
 
 def test_backups_and_their_bucket_are_there_until_they_are_gone(url, call, namespace, s3, operator):
     cluster = shoot_cluster(namespace)
-    buckets, bucket = AwsBackupBucket(url), backup_bucket(namespace)
-    entries, entry = AwsBackupEntry(url), backup_entry(namespace, f"{namespace}--1")
+    buckets = Configured(AwsBackupBucket(url))
+    bucket = backup_bucket(namespace)
+    entries = Configured(AwsBackupEntry(url))
+    entry = backup_entry(namespace, f"{namespace}--1")
     buckets.reconcile(call, bucket, cluster)
     s3.request("put_object", Bucket=namespace, Key=f"{namespace}--1/a", Body=b"x")
     s3.request("put_object", Bucket=namespace, Key=f"{namespace}--10/a", Body=b"x")
-    of_bucket, of_entry = resources(buckets, bucket), resources(entries, entry)
+    of_bucket = resources(buckets, bucket)
+    of_entry = resources(entries, entry)
     assert answers(buckets, of_bucket) | answers(entries, of_entry) == {True}
     s3.request("delete_object", Bucket=namespace, Key=f"{namespace}--1/a")
     assert answers(entries, of_entry) == {False}, "a neighbour's prefix is another one"
@@ -170,18 +175,19 @@ def test_backups_and_their_bucket_are_there_until_they_are_gone(url, call, names
     assert answers(buckets, of_bucket) | answers(entries, of_entry) == {False}
 
 
-def test_of_a_bucket_with_somebody_elses_tags_nobody_can_say(url, namespace, s3, operator):
+def test_a_bucket_with_tags_of_another_owner_is_unknown(url, namespace, s3, operator):
     where = {"LocationConstraint": REGION}
     s3.request("create_bucket", Bucket=namespace, CreateBucketConfiguration=where)
     left = ExternalResource(type=BUCKET, id=namespace, region=REGION)
-    assert AwsBackupBucket(url).still_exists(left) is True
+    assert Configured(AwsBackupBucket(url)).still_exists(left) is True
     tagging = {"TagSet": tags.as_list({"team": "other"})}
     s3.request("put_bucket_tagging", Bucket=namespace, Tagging=tagging)
-    assert AwsBackupBucket(url).still_exists(left) is None
+    assert Configured(AwsBackupBucket(url)).still_exists(left) is None
 
 
 def test_machines_are_there_until_the_last_one_is_terminated(url, namespace, ec2, operator):
-    actuator, obj = AwsWorker(url), worker(namespace)
+    actuator = Configured(AwsWorker(url))
+    obj = worker(namespace)
     obj.status.state = {"machines": 1}
     (left,) = actuator.external_resources(obj)
     assert actuator.still_exists(left) is False
@@ -202,22 +208,22 @@ def test_machines_are_there_until_the_last_one_is_terminated(url, namespace, ec2
     "left",
     [
         pytest.param(ExternalResource(type="unknown"), id="unknown"),
-        pytest.param(ExternalResource(type="AWS::IAM::Role", id="r", region=REGION), id="type"),
+        pytest.param(ExternalResource(type="AWS::IAM::User", id="u", region=REGION), id="type"),
         pytest.param(vpc(), id="neither id nor tags"),
         pytest.param(vpc("vpc-1", region=""), id="no region"),
     ],
 )
-def test_of_what_cannot_be_looked_for_nobody_can_say(url, left):
-    assert AwsInfrastructure(url).still_exists(left) is None
+def test_a_resource_that_cannot_be_looked_up_is_unknown(url, left):
+    assert Configured(AwsInfrastructure(url)).still_exists(left) is None
 
 
 def test_an_id_that_never_was_does_not_exist(url, operator):
-    assert AwsInfrastructure(url).still_exists(vpc("vpc-00000000000000000")) is False
+    assert Configured(AwsInfrastructure(url)).still_exists(vpc("vpc-00000000000000000")) is False
 
 
 def refusal(url, left=None) -> ActuatorError:
     with pytest.raises(ActuatorError) as error:
-        AwsInfrastructure(url).still_exists(left or vpc("vpc-1"))
+        Configured(AwsInfrastructure(url)).still_exists(left or vpc("vpc-1"))
     return error.value
 
 
@@ -236,7 +242,7 @@ def test_revoked_credentials_are_an_error_and_not_gone(url, operator, account, s
     assert revoked.secret_access_key not in error.message
 
 
-def test_no_credentials_at_all_are_an_error_that_says_so(url, operator, monkeypatch, tmp_path):
+def test_missing_credentials_are_an_error_that_names_them(url, operator, monkeypatch, tmp_path):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))

@@ -1,4 +1,4 @@
-"""AzureControlPlane: the generic actuator, and what its remedy controller holds beside it."""
+"""AzureControlPlane: the generic actuator, and objects of its remedy controller."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from harness import eventually
-from shootside import Extended, OneShoot, shoot_managers
 
 from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
+from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
-from extensions.azurecontrolplane import AzureControlPlane, actuator, extension
-from extensions.azurecontrolplane.actuator import API_VERSION
+from extensions.azurecontrolplane import actuator, extension
+from extensions.azurecontrolplane.actuator import API_VERSION, AzureControlPlane
 from extensions.azurecontrolplane.parts import REMEDY
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
 from generic.kube.crds import crd
 from generic.library.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES
-from generic.library.managedresources import SHOOT_FINALIZER
+from generic.library.managedresources.kind import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.drill.shoots import Shoots
 from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import install_crds
+from generic.testing.seed import OneShoot, install_crds
+from generic.testing.shoots import Shoots
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 SECRETS = Resource("v1", "secrets")
 HELD = "example.org/held"
-BASIC = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+BASIC: Raw = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
 INSIDE = {("DaemonSet", "kube-system/csi-driver-node-disk"), ("StorageClass", "default")}
 
 
@@ -74,24 +75,24 @@ def make(cp, cls, **spec) -> None:
     cp.client.create(resource_of(cls.KIND), {**manifest, "metadata": meta, "spec": spec})
 
 
-def let_go(cp, cls) -> None:
+def release(cp, cls) -> None:
     """As the remedy controller does, once nothing is left in Azure."""
-    nobody = {"metadata": {"finalizers": None}}
-    cp.client.patch(resource_of(cls.KIND), "x", cp.namespace, nobody)
+    no_finalizers = {"metadata": {"finalizers": None}}
+    cp.client.patch(resource_of(cls.KIND), "x", cp.namespace, no_finalizers)
 
 
 def remedies(cp) -> dict[str, bool]:
     """The remedy controller's objects by kind, and whether each is being deleted."""
     return {
-        cls.KIND.name: "deletionTimestamp" in one["metadata"]
+        cls.KIND.name: "deletionTimestamp" in obj["metadata"]
         for cls in (PublicIPAddress, VirtualMachine)
-        for one in cp.client.list(resource_of(cls.KIND), cp.namespace)
+        for obj in cp.client.list(resource_of(cls.KIND), cp.namespace)
     }
 
 
 def deployments(cp) -> set[str]:
     found = cp.client.list(DEPLOYMENTS, cp.namespace)
-    return {one["metadata"]["name"] for one in found}
+    return {obj["metadata"]["name"] for obj in found}
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_a_deletion_first_lets_the_remedy_controller_give_addresses_back(running
     assert "publicipaddresses.azure.remedy.gardener.cloud x (held by" in error["description"]
     assert remedies(running) == {"PublicIPAddress": True, "VirtualMachine": False}
     assert REMEDY in deployments(running), "it still runs"
-    let_go(running, PublicIPAddress)
+    release(running, PublicIPAddress)
     eventually(running.is_gone)
     assert remedies(running) == {}, "nobody would let go of the machine any more"
     assert deployments(running) == set()
@@ -160,10 +161,10 @@ def failures(caplog):
 
 
 def test_after_ten_minutes_a_deletion_goes_on_without_it(running, monkeypatch, caplog):
-    assert timedelta(minutes=10) == actuator.PATIENCE
+    assert timedelta(minutes=10) == actuator.MAX_WAIT
     running.delete()
     eventually(lambda: running.status().get("lastError"))
-    monkeypatch.setattr(actuator, "PATIENCE", timedelta())
+    monkeypatch.setattr(actuator, "MAX_WAIT", timedelta())
     tried = failures(caplog)
     eventually(lambda: failures(caplog) > tried + 1)
     waits = "publicipaddresses.azure.remedy.gardener.cloud x"
@@ -195,8 +196,8 @@ def test_a_migration_strips_nothing_before_the_remedy_controller_is_gone(running
     running.ask("migrate")
     eventually(lambda: REMEDY in running.status()["lastOperation"]["description"])
     assert remedies(running) == {"PublicIPAddress": False, "VirtualMachine": False}
-    nobody = {"metadata": {"finalizers": None}}
-    running.client.patch(DEPLOYMENTS, REMEDY, running.namespace, nobody)
+    no_finalizers = {"metadata": {"finalizers": None}}
+    running.client.patch(DEPLOYMENTS, REMEDY, running.namespace, no_finalizers)
     eventually(lambda: running.last_operation() == ("Migrate", "Succeeded"))
     assert remedies(running) == {}
     assert running.inside() == INSIDE, "the shoot keeps what it has"
@@ -238,7 +239,7 @@ def test_a_remedy_controller_can_be_switched_off_later(running):
         (config() | {"kind": "Nonsense"}, ["kind ControlPlaneConfig"]),
     ],
 )
-def test_what_is_wrong_in_the_configuration_is_named(cp, given, words):
+def test_each_configuration_problem_is_named(cp, given, words):
     cp.deploy(**BASIC, providerConfig=given)
     error = eventually(lambda: cp.status().get("lastError"))
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]

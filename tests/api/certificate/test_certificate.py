@@ -1,26 +1,28 @@
-"""CertificateService: Issuers that somebody else holds in the seed, and what is in the shoot."""
+"""CertificateService: Issuers held by another controller in the seed, and objects in the shoot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from harness import connected, eventually
-from shootside import Extended, shoot_managers
 
 from actuator.errors import NotFound
+from actuator.interface import resource_of
 from actuator.v1alpha1 import Extension
-from extensions.certificate import CertificateService, IssuerController, extension
-from extensions.certificate.actuator import MANAGED_NAME
+from extensions.certificate import extension
+from extensions.certificate.actuator import CertificateService
 from extensions.certificate.config import API_VERSION
-from extensions.certificate.issuers import ISSUERS, Issuer
+from extensions.certificate.issuers import Issuer, IssuerController
 from generic.kube.crds import crd
-from generic.library.managedresources import SHOOT_FINALIZER
+from generic.library.managedresources.kind import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.drill.shoots import Shoots
 from generic.testing.seed import install_crds
+from generic.testing.shoots import Shoots
+from tests.support.cluster.harness import connected, eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
 
+ISSUERS = resource_of(Issuer.KIND)
 HOLD = Issuer.KIND.finalizer
 SERVER = "https://acme.example.org/directory"
 ROLE = "extensions.gardener.cloud:certificate-service"
@@ -69,21 +71,21 @@ def deploy(certified, *issuers, operation="reconcile") -> None:
 
 def issuers(certified) -> dict:
     found = certified.client.list(ISSUERS, certified.namespace)
-    return {one["metadata"]["name"]: one for one in found}
+    return {obj["metadata"]["name"]: obj for obj in found}
 
 
 def test_the_sample_serves_its_extension_and_stands_in_for_the_third_party():
     manager = Manager(Options())
     extension(manager)
-    served = {one.kind.name: one.types for one in manager.registrations}
+    served = {registration.kind.name: registration.types for registration in manager.registrations}
     assert served == {"Extension": ("certificate-service",), "Issuer": ()}
 
 
-def test_issuers_are_made_held_by_their_controller_and_the_shoot_hears_of_them(certified):
+def test_issuers_are_created_held_by_their_controller_and_deployed_to_the_shoot(certified):
     deploy(certified, FIRST, {**SECOND, "email": "ops@example.org"})
     found = issuers(certified)
     assert found.keys() == {"first", "second"}
-    assert all(one["metadata"]["finalizers"] == [HOLD] for one in found.values())
+    assert all(obj["metadata"]["finalizers"] == [HOLD] for obj in found.values())
     assert found["second"]["spec"] == {"server": SERVER, "email": "ops@example.org"}
     assert certified.inside() == INSIDE
 
@@ -100,7 +102,7 @@ def test_an_issuer_that_is_no_longer_wanted_goes_and_a_changed_one_is_changed(
     assert issuers(certified)["second"]["spec"]["server"] == f"{SERVER}/v2"
 
 
-def test_an_issuer_of_somebody_else_is_neither_taken_over_nor_removed(certified):
+def test_an_issuer_of_another_owner_is_neither_taken_over_nor_removed(certified):
     theirs = {
         "apiVersion": ISSUERS.api_version,
         "kind": "Issuer",
@@ -117,7 +119,7 @@ def test_an_issuer_of_somebody_else_is_neither_taken_over_nor_removed(certified)
     assert issuers(certified)["first"]["spec"] == theirs["spec"]
 
 
-def test_a_deletion_waits_for_the_third_party_and_names_what_it_holds(certified, serve_issuers):
+def test_a_deletion_waits_for_the_third_party_and_names_the_held_issuer(certified, serve_issuers):
     deploy(certified, FIRST)
     certified.delete()
     error = eventually(lambda: certified.status().get("lastError"))
@@ -139,20 +141,20 @@ def test_a_forced_deletion_strips_the_seed_and_ignores_the_shoot(certified, shoo
     assert issuers(certified) == {}
     [told] = certified.events("FinalizerStripped")
     assert HOLD in told["message"]
-    left = certified.managed(MANAGED_NAME)["metadata"]
-    assert "deletionTimestamp" not in left, "gardenlet deletes it, and lets go of it"
-    assert left["finalizers"] == [SHOOT_FINALIZER]
+    left = certified.managed(CertificateService.managed_name)["metadata"]
+    assert left["deletionTimestamp"], "its deletion is requested"
+    assert left["finalizers"] == [SHOOT_FINALIZER], "gardenlet removes it"
     assert certified.orphans() == []
 
 
-def test_a_shoot_that_moves_keeps_what_is_in_it(certified, serve_issuers):
+def test_a_shoot_that_migrates_keeps_its_objects(certified, serve_issuers):
     serve_issuers()
     deploy(certified, FIRST)
     certified.ask("migrate")
     eventually(lambda: certified.last_operation() == ("Migrate", "Succeeded"))
     assert issuers(certified) == {}
     with pytest.raises(NotFound):
-        certified.managed(MANAGED_NAME)
+        certified.managed(CertificateService.managed_name)
     assert certified.inside() == INSIDE
     certified.delete()
     eventually(certified.is_gone)
@@ -166,17 +168,17 @@ def test_a_shoot_that_moves_keeps_what_is_in_it(certified, serve_issuers):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (config(FIRST, FIRST), ["spec.providerConfig.issuers", "'first' is there 2 times"]),
-        (config({**FIRST, "name": "First"}), ["issuers[0].name", "'letsencrypt'", "'First'"]),
+        (config(FIRST, FIRST), ["spec.providerConfig.issuers[first]", "is a duplicate"]),
+        (config({**FIRST, "name": "First"}), ["issuers[First].name", "'letsencrypt'", "'First'"]),
         (
             config({**FIRST, "server": "http://x"}),
-            ["issuers[0].server", "https://.+", "'http://x'"],
+            ["issuers[first].server", "https://.+", "'http://x'"],
         ),
         (config(accounts=[]), ["spec.providerConfig", "accounts"]),
         (config(kind="Certificates"), ["kind CertificateConfig"]),
     ],
 )
-def test_what_is_wrong_in_the_configuration_is_named(certified, given, words):
+def test_each_configuration_problem_is_named(certified, given, words):
     certified.deploy(providerConfig=given)
     error = eventually(lambda: certified.status().get("lastError"))
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]

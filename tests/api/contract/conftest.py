@@ -3,14 +3,14 @@
 from contextlib import suppress
 
 import pytest
-from harness import Seed
 
 from actuator.errors import NotFound
+from tests.support.cluster.harness import Seed
 
 
 @pytest.fixture
 def of(seed):
-    """The seed, looked at for an object of another kind; what has no namespace goes afterwards."""
+    """The seed, for an object of another kind; cluster-scoped objects are deleted afterwards."""
     made = []
 
     def looking_at(cls, name="infra") -> Seed:
@@ -19,9 +19,9 @@ def of(seed):
         return found
 
     yield looking_at
-    for one in made:
-        if one.kind.namespaced:
+    for item in made:
+        if item.kind.namespaced:
             continue
-        one.delete()
+        item.delete()
         with suppress(NotFound):
-            one.patch({"metadata": {"finalizers": None}})
+            item.patch({"metadata": {"finalizers": None}})

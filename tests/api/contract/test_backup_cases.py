@@ -1,13 +1,13 @@
 """The Gardener contract: BackupBucket and BackupEntry and their Secret."""
 
 import pytest
-from contract_objects import manifest, secret
-from harness import OPERATION, Script, eventually
 
 from actuator import ActuatorError
 from actuator.errors import NotFound
 from actuator.interface import Resource
 from actuator.v1alpha1 import BackupBucket, BackupEntry
+from tests.support.cluster.harness import OPERATION, Script, eventually
+from tests.support.objects.contract import manifest, secret
 
 SECRETS = Resource("v1", "secrets")
 both = pytest.mark.parametrize("cls", [BackupBucket, BackupEntry], ids=lambda cls: cls.KIND.name)
@@ -45,7 +45,7 @@ def test_created_it_guards_its_secret(backup, cls):
 @both
 def test_a_missing_secret_is_named_in_the_status(backup, cls):
     """Difference: Go's library leaves lastOperation at Processing and says nothing. Ours
-    shows what fails before the actuator is called in the status too."""
+    shows failures before the call of the actuator in the status too."""
     script = Script(cls)
     seed = backup(cls, script, with_secret=False)
     eventually(lambda: seed.last_operation() == ("Create", "Error"))
@@ -61,7 +61,7 @@ def test_a_missing_secret_is_named_in_the_status(backup, cls):
 
 @both
 def test_a_fault_that_clears_is_overcome_by_backoff(backup, cls):
-    broken = []
+    broken: list[bool] = []
 
     def reconcile(ctx, obj, cluster):
         if broken:
@@ -77,7 +77,7 @@ def test_a_fault_that_clears_is_overcome_by_backoff(backup, cls):
 
 
 @both
-def test_a_failed_deletion_says_so_and_then_lets_the_secret_go(backup, cls):
+def test_a_failed_deletion_is_reported_and_then_releases_the_secret(backup, cls):
     failing = [ActuatorError("no")]
     seen = []
 
@@ -125,7 +125,7 @@ def test_a_restore_that_fails_recovers(backup, namespace):
     assert seen[1] == ("Restore", "Error")
 
 
-def test_a_migration_takes_off_our_finalizers_and_no_others(backup):
+def test_a_migration_removes_our_finalizers_and_no_others(backup):
     """Difference: Go's library wipes all finalizers of the object."""
     failing = [ActuatorError("no")]
     seen = []

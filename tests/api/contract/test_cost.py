@@ -1,15 +1,15 @@
-"""What a life costs, kind by kind: two requests at first sight, one for the deletion."""
+"""The cost of a life, kind by kind: two requests at first sight, one for the deletion."""
 
 from collections import Counter
 
 import pytest
-from contract_objects import manifest, secret
-from harness import OPERATION, TIMESTAMP, Script, eventually
 
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry
 from generic.kube.clock import SystemClock
 from generic.reconciler.orphans import ORPHANS
+from tests.support.cluster.harness import OPERATION, TIMESTAMP, Script, eventually
+from tests.support.objects.contract import manifest, secret
 
 SECRETS = Resource("v1", "secrets")
 GUARDED = {BackupBucket: 4, BackupEntry: 5}  # reads and writes of the Secret
@@ -23,11 +23,11 @@ class Slow(SystemClock):
 
 
 class Counting:
-    """A client that counts requests by resource; events are told, not asked for."""
+    """A client that counts requests by resource, except those for Orphans."""
 
     def __init__(self, inner):
         self.inner = inner
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     def __getattr__(self, name):
         method = getattr(self.inner, name)
@@ -41,7 +41,7 @@ class Counting:
 
 
 @pytest.mark.parametrize("cls", KINDS, ids=lambda cls: cls.KIND.name)
-def test_a_life_costs_three_requests_beyond_what_the_kind_must_write(of, start, cls):
+def test_a_life_costs_three_requests_beyond_the_writes_of_the_kind(of, start, cls):
     seed = of(cls, "infra" if cls.KIND.namespaced else f"cost-{cls.KIND.name.lower()}--uid")
     clients = []
 

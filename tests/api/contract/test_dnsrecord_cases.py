@@ -1,12 +1,12 @@
 """The Gardener contract: a DNSRecord that was never created, and its deletion."""
 
 import pytest
-from builders import cluster
-from contract_objects import manifest
-from harness import Script, eventually
 
 from actuator import ActuatorError, RequeueAfter
 from actuator.v1alpha1 import DNSRecord
+from tests.support.cluster.harness import Script, eventually
+from tests.support.objects.builders import cluster
+from tests.support.objects.contract import manifest
 
 
 def created(seed):
@@ -58,10 +58,10 @@ def test_a_record_that_was_never_created_is_deleted_without_its_actuator(of, sta
     seed.delete()
     eventually(seed.is_gone)
     assert "delete" not in script.operations()
-    assert seed.events("LeftOutside") == []
+    assert seed.events("OrphansRecorded") == []
 
 
-def test_while_it_is_tried_again_nobody_knows(of, start):
+def test_the_condition_is_unknown_while_a_record_is_retried(of, start):
     """A crash after a call that worked must not make a deletion forget the record."""
     seed = of(DNSRecord)
     seen = []

@@ -2,12 +2,11 @@
 
 from base64 import b64decode
 
-from contract_objects import manifest, secret
-from harness import Script, eventually
-
 from actuator import Provisioned
 from actuator.interface import Resource
 from actuator.v1alpha1 import OperatingSystemConfig
+from tests.support.cluster.harness import Script, eventually
+from tests.support.objects.contract import manifest, secret
 
 SECRETS = Resource("v1", "secrets")
 
@@ -50,7 +49,7 @@ def test_without_user_data_there_is_no_secret(of, start):
     assert "cloudConfig" not in seed.status()
 
 
-def test_somebody_elses_secret_of_that_name_is_not_taken_over(of, start):
+def test_a_secret_of_another_owner_with_that_name_is_not_taken_over(of, start):
     seed = of(OperatingSystemConfig)
     theirs = secret(seed.namespace, "osc-result-infra")
     seed.client.create(SECRETS, theirs)

@@ -1,12 +1,12 @@
 """The Gardener contract: which events are worth a look."""
 
 import pytest
-from builders import cluster, infrastructure
-from harness import OPERATION, eventually
 
 from generic.controller.predicates import has_class, has_type, operation_requested
 from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Event, EventType, Request, header
+from tests.support.cluster.harness import OPERATION, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 
 def seen(**more):
@@ -51,13 +51,13 @@ def test_other_values_ask_for_nothing(operation):
         (seen(), False),
     ],
 )
-def test_after_a_restart_what_is_unfinished_is_worth_a_look(new, passes):
+def test_after_a_restart_unfinished_objects_are_enqueued(new, passes):
     assert operation_requested(event(None, new)) is passes
 
 
-def test_on_a_deleting_object_only_what_decides_its_deletion_counts():
+def test_only_changes_that_decide_a_deletion_trigger_a_terminating_object():
     """Difference: Go's library asks whether the status is equal, to leave out its own writes. So it
-    drops what others change together with it, and other writers set the rate of its attempts."""
+    drops changes of others together with it, and other writers set the rate of its attempts."""
     deleting = seen(**DELETING)
     assert not operation_requested(event(deleting, seen(**DELETING, last=("Delete", "Error"))))
     assert not operation_requested(event(deleting, seen(**DELETING, annotations={"a": "b"})))

@@ -1,4 +1,4 @@
-"""The Gardener contract: what is called when.
+"""The Gardener contract: the method that each state of an object calls.
 
 `choose_operation` decides that from the same facts for every kind, and test_operation.py asks it
 for every combination. Here each decision is seen on a real cluster for one kind, another one each
@@ -9,14 +9,14 @@ import time
 from itertools import cycle, groupby
 
 import pytest
-from builders import cluster
-from contract_objects import manifest
-from harness import OPERATION, TIMESTAMP, Script, eventually
 
 from actuator import ActuatorError, FieldProblem, Result
 from actuator.cluster import FORCE_DELETION
 from actuator.v1alpha1 import KINDS, Bastion, ControlPlane, DNSRecord, Infrastructure, Worker
 from generic.kube.clusters import CLUSTERS
+from tests.support.cluster.harness import OPERATION, TIMESTAMP, Script, eventually
+from tests.support.objects.builders import cluster
+from tests.support.objects.contract import manifest
 
 FULL = [cls for cls in KINDS if cls.KIND.migratable and cls.KIND.skips_failed_shoot]
 FORCED_BY_SHOOT = [cls for cls in KINDS if cls.KIND.force_from == "shoot"]
@@ -41,7 +41,7 @@ def once(error):
 
 
 def stuck(ctx, obj, cluster):
-    """What a deletion does that only force can end; it may be tried before force is seen."""
+    """Fail, as a deletion that only force can end; it may be tried before force is seen."""
     raise ActuatorError("stuck")
 
 
@@ -92,7 +92,8 @@ def test_every_kind_goes_through_all_operations(of, start, cls):
 
 @of_one_kind
 def test_asked_to_reconcile_it_reconciles_and_takes_the_request_off(of, start, cls):
-    seed, script = of(cls), Script(cls)
+    seed = of(cls)
+    script = Script(cls)
     start(script)
     asked = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z"}
     seed.create(manifest(cls, seed.namespace, annotations=asked))
@@ -103,8 +104,9 @@ def test_asked_to_reconcile_it_reconciles_and_takes_the_request_off(of, start, c
 
 @of_one_kind
 def test_deleting_and_migrated_nothing_is_called(of, start, cls):
-    """Difference: Go leaves the finalizer on for ever; ours comes off."""
-    seed, script = of(cls), Script(cls)
+    """Difference: Go never removes the finalizer; ours is removed."""
+    seed = of(cls)
+    script = Script(cls)
     left_at(seed, cls, "Migrate", "Succeeded", [cls.KIND.finalizer])
     seed.delete()
     start(script)
@@ -134,7 +136,8 @@ def test_a_failed_migration_keeps_its_request(of, start, cls):
 
 @of_one_kind
 def test_an_unfinished_migration_goes_on(of, start, cls):
-    seed, script = of(cls), Script(cls)
+    seed = of(cls)
+    script = Script(cls)
     left_at(seed, cls, "Migrate", "Failed", [cls.KIND.finalizer])
     start(script)
     eventually(lambda: seed.last_operation() == ("Migrate", "Succeeded"))
@@ -184,7 +187,8 @@ def test_an_unfinished_reconcile_goes_on(of, start, cls, state):
 
 @of_one_kind
 def test_deleting_without_our_finalizer_is_none_of_our_business(of, start, cls):
-    seed, script = of(cls), Script(cls)
+    seed = of(cls)
+    script = Script(cls)
     obj = manifest(cls, seed.namespace)
     obj["metadata"]["finalizers"] = ["example.org/foreign"]
     seed.create(obj)
@@ -199,7 +203,8 @@ def test_deleting_without_our_finalizer_is_none_of_our_business(of, start, cls):
 
 @of_one_kind
 def test_a_failed_shoot_is_left_alone(of, start, cls):
-    seed, script = of(cls), Script(cls)
+    seed = of(cls)
+    script = Script(cls)
     seed.update_cluster(cluster(seed.namespace, failed=True))
     start(script)
     seed.create(manifest(cls, seed.namespace))
@@ -215,7 +220,7 @@ def test_a_failed_shoot_is_left_alone(of, start, cls):
 def test_a_true_annotation_of_the_shoot_forces_a_deletion(of, start, cls, value):
     seed = of(cls)
     forced = value == "1"
-    script = Script(cls, delete=stuck if forced else None)
+    script = Script(cls, **({"delete": stuck} if forced else {}))
     start(script)
     seed.create(manifest(cls, seed.namespace))
     eventually(seed.is_ready)
@@ -228,7 +233,8 @@ def test_a_true_annotation_of_the_shoot_forces_a_deletion(of, start, cls, value)
 
 @pytest.mark.parametrize(("value", "called"), [("true", "force_delete"), ("1", "delete")])
 def test_a_bastion_is_forced_by_its_own_annotation_written_out(of, start, value, called):
-    seed, script = of(Bastion), Script(Bastion)
+    seed = of(Bastion)
+    script = Script(Bastion)
     start(script)
     seed.create(manifest(Bastion, seed.namespace))
     eventually(seed.is_ready)
@@ -239,7 +245,8 @@ def test_a_bastion_is_forced_by_its_own_annotation_written_out(of, start, value,
 
 
 def test_a_forced_shoot_forces_no_bastion(of, start):
-    seed, script = of(Bastion), Script(Bastion)
+    seed = of(Bastion)
+    script = Script(Bastion)
     start(script)
     seed.create(manifest(Bastion, seed.namespace))
     eventually(seed.is_ready)
@@ -267,7 +274,8 @@ def test_outside_shoot_namespaces_a_record_has_no_cluster_and_is_never_forced(of
 
 @of_one_kind
 def test_while_gardenlet_fills_in_the_state_nothing_happens(of, start, cls):
-    seed, script = of(cls), Script(cls)
+    seed = of(cls)
+    script = Script(cls)
     start(script)
     seed.create(manifest(cls, seed.namespace, annotations={OPERATION: "wait-for-state"}))
     seed.create(manifest(cls, seed.namespace, "other"))
@@ -278,7 +286,7 @@ def test_while_gardenlet_fills_in_the_state_nothing_happens(of, start, cls):
 
 
 @of_one_kind
-def test_a_failed_force_deletion_says_so_and_goes_on(of, start, cls):
+def test_a_failed_force_deletion_is_reported_and_retried(of, start, cls):
     seed = of(cls)
     seen = []
 
@@ -317,7 +325,7 @@ def test_a_control_plane_that_asks_for_it_is_looked_at_again(of, start):
     ("internal", "codes"), [(False, ["ERR_CONFIGURATION_PROBLEM"]), (True, None)]
 )
 @pytest.mark.parametrize("cls", [Infrastructure, Bastion, Worker], ids=lambda cls: cls.KIND.name)
-def test_what_does_not_validate_is_not_reconciled(of, start, cls, internal, codes):
+def test_an_invalid_object_is_not_reconciled(of, start, cls, internal, codes):
     seed = of(cls)
     problems = [
         FieldProblem(field="spec.a", detail="is missing"),

@@ -1,13 +1,13 @@
 """The Gardener contract: the status, and small rules around it."""
 
 import pytest
-from builders import infrastructure
-from harness import OPERATION, TIMESTAMP, eventually
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.cluster import Cluster, ClusterSpec
 from actuator.errors import Unavailable
 from actuator.references import locate_referenced
+from tests.support.cluster.harness import OPERATION, TIMESTAMP, eventually
+from tests.support.objects.builders import infrastructure
 
 
 def fails_once(error):
@@ -22,7 +22,8 @@ def fails_once(error):
 
 def seen_when_called_again(seed, start, script, error):
     """The status after a first reconcile that ended so, as the second one sees it."""
-    seen, fails = [], fails_once(error)
+    seen = []
+    fails = fails_once(error)
 
     def operate(ctx, obj, cluster):
         seen.append(seed.status())
@@ -71,7 +72,7 @@ def test_an_error_without_codes_has_none(seed, start, script):
     assert status["observedGeneration"] == 1
 
 
-def test_an_error_with_codes_says_them(seed, start, script):
+def test_an_error_with_codes_is_written_with_them(seed, start, script):
     code = ErrorCode.ERR_INFRA_QUOTA_EXCEEDED
     status = failed(seed, start, script, ActuatorError("too much", codes=[code]))
     assert status["lastError"]["codes"] == ["ERR_INFRA_QUOTA_EXCEEDED"]
@@ -89,7 +90,7 @@ def test_success_removes_the_error(seed, start, script):
 
 
 class RefusesStatus:
-    """A client for which the API server is away while it writes the first statuses."""
+    """A client whose API server is unavailable for its first writes of statuses."""
 
     def __init__(self, inner, times):
         self.inner = inner

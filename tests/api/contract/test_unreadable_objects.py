@@ -4,12 +4,12 @@ import json
 import secrets
 
 import pytest
-from contract_objects import manifest, secret
-from harness import Script, eventually
 
 from actuator import Resource
 from actuator.v1alpha1 import KINDS
 from generic.kube.client import path_of
+from tests.support.cluster.harness import Script, eventually
+from tests.support.objects.contract import manifest, secret
 
 SECRETS = Resource("v1", "secrets")
 DEEP = '[{"a":' * 1000 + "1" + "}]" * 1000
@@ -20,7 +20,8 @@ def test_an_unreadable_object_of_any_kind_is_named_and_stops_no_other(admin, of,
     script = Script(cls)
     admin.create(SECRETS, secret(seed.namespace))
     suffix = secrets.token_hex(3)  # some kinds have no namespace
-    deep, good = of(cls, f"deep-{suffix}"), of(cls, f"good-{suffix}")
+    deep = of(cls, f"deep-{suffix}")
+    good = of(cls, f"good-{suffix}")
     unreadable = manifest(cls, seed.namespace, deep.name, providerConfig={"deep": None})
     body = json.dumps(unreadable).replace("null", DEEP).encode()
     admin.send("POST", path_of(deep.resource, deep.where), body=body)
@@ -31,8 +32,8 @@ def test_an_unreadable_object_of_any_kind_is_named_and_stops_no_other(admin, of,
     assert "spec.providerConfig is nested deeper than" in error["description"]
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     assert not deep.get()["metadata"].get("finalizers")
-    for one in (deep, good):
-        one.delete()
-        eventually(one.is_gone)
+    for item in (deep, good):
+        item.delete()
+        eventually(item.is_gone)
     assert script.operations(deep.name) == []
     assert script.operations(good.name) == ["reconcile", "delete"]

@@ -8,15 +8,15 @@ from typing import Any
 
 import attrs
 import pytest
-from gardenlet_flows import Played, kinds_of
 
 from actuator.interface import resource_of
 from generic.controller.predicates import OPERATION, TIMESTAMP
-from generic.testing.garden import Flow, Garden, order, resource_of_manifest
+from generic.testing.garden import Garden, GardenletFlows, order, resource_of_manifest
 from generic.testing.landscape.programs import gardener_version
 from hack.gardenlet.comparison import unexplained, version_problem
 from hack.gardenlet.protocol import Recording, read
 from hack.gardenlet.reduction import CREATE, FORCE, HIBERNATE, MIGRATE, REMOVE, RESTORE, WAKE
+from tests.support.drills.gardenlet_flows import Played, kinds_of
 
 FILE = Path(__file__).with_name("recording.json")
 CONFIRM = "confirmation.gardener.cloud/deletion"
@@ -37,6 +37,7 @@ def test_the_recording_is_of_the_gardener_that_the_project_uses(recorded):
 
 
 def test_each_known_difference_has_a_reason(recorded):
+    assert recorded.known
     assert all(entry.reason and entry.differences for entry in recorded.known)
 
 
@@ -52,7 +53,7 @@ def found(recorded, played) -> Callable[..., list[str]]:
         simulated = attrs.evolve(played, **changes).record(*flows)
         kept = {flow: recorded.flows[flow] for flow in flows}
         left = unexplained(attrs.evolve(recorded, flows=kept), simulated)
-        return [one for one in left if not one.startswith("known")]
+        return [item for item in left if not item.startswith("known")]
 
     return find
 
@@ -97,10 +98,10 @@ class ConfirmsLater(Garden):
         super().delete(kind, namespace, name, force=force)
 
 
-def hasty(*unawaited: str) -> type[Flow]:
+def hasty(*unawaited: str) -> type[GardenletFlows]:
     """A flow that does not wait for some kinds to be ready or migrated."""
 
-    class Hasty(Flow):
+    class Hasty(GardenletFlows):
         def wait(self, kinds, missing, manifests=()):
             awaited = [kind for kind in kinds if kind.name not in unawaited]
             super().wait(awaited, missing, manifests)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import new_class
 
 import attrs
 import pytest
-from builders import cluster, infrastructure
-from harness import OPERATION, Script, eventually
 
-from actuator import ActuatorError, FieldProblem, ProviderConfig
-from actuator.provider_config import ACCEPTED, accepted_message, read_config
+from actuator import Actuator, ActuatorError, FieldProblem, ProviderConfig
+from actuator.provider_config import ACCEPTED, accepted_message
+from actuator.v1alpha1 import Infrastructure
+from tests.support.cluster.harness import OPERATION, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 CODE = ["ERR_CONFIGURATION_PROBLEM"]
 
@@ -32,17 +34,22 @@ class Stricter(Config):
             yield FieldProblem(field="size", detail="must be at most 5")
 
 
+INSTALLED = Actuator[Infrastructure, Config]
+UPGRADED = Actuator[Infrastructure, Stricter]
+WITHOUT = Actuator[Infrastructure, None]
+"""Base classes, by the configurations that they declare."""
+
+
+def configured(base: object, **on) -> Script:
+    """An actuator with the class of configurations of the base class."""
+    return new_class("Made", (Configured, base))(**on)
+
+
 class Configured(Script):
     """Reads its configuration in each operation."""
 
-    def __init__(self, config: type[ProviderConfig], **on) -> None:
-        super().__init__(**on)
-        self.provider_config = config
-
-    validate = Script.__mro__[1].validate  # that of Actuator
-
     def _run(self, operation, ctx, obj, cluster):
-        read_config(self.provider_config, obj)
+        assert ctx.config is ctx.config
         return super()._run(operation, ctx, obj, cluster)
 
 
@@ -64,7 +71,9 @@ def error(seed) -> str:
 
 
 def conditions(seed) -> dict[str, str]:
-    return {one["type"]: one["message"] for one in seed.status().get("conditions", ())}
+    return {
+        condition["type"]: condition["message"] for condition in seed.status().get("conditions", ())
+    }
 
 
 def change(seed, size: object) -> None:
@@ -73,12 +82,12 @@ def change(seed, size: object) -> None:
 
 
 def test_an_unchanged_object_is_reconciled_and_a_changed_one_judged(seed, start, create):
-    first = start(Configured(Config))
+    first = start(configured(INSTALLED))
     create(7)
     eventually(seed.is_ready)
     assert conditions(seed) == {}
     first.stop()
-    start(Configured(Stricter))
+    start(configured(UPGRADED))
     seed.ask("reconcile")
     eventually(lambda: seed.last_operation() == ("Reconcile", "Succeeded") and seed.is_ready())
     change(seed, 8)
@@ -93,28 +102,28 @@ def test_an_unchanged_object_is_reconciled_and_a_changed_one_judged(seed, start,
 
 
 def test_an_acceptance_survives_errors_and_restarts(seed, start, create):
-    first = start(Configured(Config))
+    first = start(configured(INSTALLED))
     create(7)
     eventually(seed.is_ready)
     first.stop()
-    failing = start(Configured(Config, reconcile=fail))
+    failing = start(configured(INSTALLED, reconcile=fail))
     seed.ask("reconcile")
     eventually(lambda: "the cloud is away" in error(seed))
     generation = seed.get()["metadata"]["generation"]
     assert conditions(seed) == {ACCEPTED: accepted_message(generation)}
     failing.stop()
-    manager = start(Configured(Stricter, reconcile=fail))
+    manager = start(configured(UPGRADED, reconcile=fail))
     seed.delete_cluster()  # an error before the actuator is called
     seed.ask("reconcile")
     eventually(lambda: "Cluster" in error(seed))
     manager.stop()
-    start(Configured(Stricter))
+    start(configured(UPGRADED))
     seed.create(cluster(seed.namespace))
     eventually(seed.is_ready)
 
 
 def test_an_error_before_the_first_validation_accepts_nothing(seed, start, create):
-    start(Configured(Stricter))
+    start(configured(UPGRADED))
     seed.delete_cluster()
     create(7)
     eventually(lambda: "Cluster" in error(seed))
@@ -124,10 +133,48 @@ def test_an_error_before_the_first_validation_accepts_nothing(seed, start, creat
 
 
 def test_a_restored_object_is_not_judged_and_no_rule_stops_a_deletion(seed, start, create):
-    start(Configured(Stricter))
+    start(configured(UPGRADED))
     create(7, annotations={OPERATION: "restore"})
     eventually(lambda: seed.last_operation() == ("Restore", "Succeeded"))
     change(seed, 8)
     eventually(lambda: "size: must be at most 5" in error(seed))
     seed.delete()
+    eventually(seed.is_gone)
+
+
+def test_an_actuator_without_configuration_refuses_one_except_where_it_was_accepted(
+    seed, start, create
+):
+    first = start(configured(INSTALLED))
+    create(7)
+    eventually(seed.is_ready)
+    first.stop()
+    second = start(configured(WITHOUT, reconcile=fail))
+    seed.ask("reconcile")
+    eventually(lambda: "the cloud is away" in error(seed))
+    second.stop()
+    start(configured(WITHOUT))
+    seed.ask("reconcile")
+    eventually(seed.is_ready)
+    change(seed, 8)
+    text = "infra: spec.providerConfig: there is nothing to configure; remove it"
+    eventually(lambda: text in error(seed))
+    assert f"Infrastructure {seed.namespace}/infra: spec.providerConfig" in error(seed)
+    assert seed.status()["lastError"]["codes"] == CODE
+    seed.delete()
+    eventually(seed.is_gone)
+
+
+def test_only_a_deletion_that_uses_a_broken_configuration_needs_it(seed, start, create):
+    first = start(configured(INSTALLED))
+    create(7)
+    eventually(seed.is_ready)
+    first.stop()
+    seed.patch({"spec": {"providerConfig": {"size": "seven"}}})
+    uses = start(configured(INSTALLED))
+    seed.delete()
+    eventually(lambda: "size: expected an integer" in error(seed))
+    assert f"Infrastructure {seed.namespace}/infra: spec.providerConfig" in error(seed)
+    uses.stop()
+    start(Script())
     eventually(seed.is_gone)

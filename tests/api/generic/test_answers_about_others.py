@@ -1,10 +1,6 @@
 """404: only an answer that names the object says that it does not exist."""
 
 import pytest
-from builders import infrastructure
-from harness import FINALIZER, INFRASTRUCTURES
-from not_found import NOT_FOUND
-from proxy import Answer, HttpProxy, kubeconfig
 
 from actuator import Resource, SeedObjects
 from actuator.errors import ApiError, NotFound, NotServed
@@ -12,9 +8,13 @@ from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.finalizers import finalizer
 from generic.library.lookup import find, find_all
-from generic.reconciler.orphans.ledger import read_orphans
+from generic.manager.orphans.ledger import read_orphans
 from generic.reconciler.stripping import delete_seed_objects
 from generic.testing.seed import install_crds
+from tests.support.cluster.fault_proxy import Answer, HttpProxy, kubeconfig
+from tests.support.cluster.harness import FINALIZER, INFRASTRUCTURES
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.not_found import NOT_FOUND
 
 SOME = ("namespace", "webhook", "page", "html")
 """The others differ only in details; `tests/unit/generic/test_answers.py` has all."""
@@ -45,8 +45,8 @@ def requests(client, namespace, obj):
 
 
 def consumers(client, namespace, obj):
-    """What deletes, releases or looks up an object, and treats a deleted one as a success."""
-    group = SeedObjects(INFRASTRUCTURES.api_version, INFRASTRUCTURES.plural, [FINALIZER])
+    """Calls that delete, release or look up an object, and treat a deleted one as a success."""
+    group = SeedObjects(INFRASTRUCTURES, [FINALIZER])
     meta = {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     deleted = {**obj, "metadata": {**meta, "finalizers": [FINALIZER]}}
     yield lambda: finalizer(

@@ -1,4 +1,4 @@
-"""What an actuator returns, raises or writes can be anything: it is an error on that object."""
+"""Any wrong value that an actuator returns, raises or writes is an error on that object."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from itertools import repeat
 from typing import Any, ClassVar
 
 import attrs
-import builders
 import pytest
-from harness import FINALIZER, Script, Seed, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter, Result
 from actuator.errors import CallAbandoned, DeadlineExceeded, Invalid, LeaseLost
@@ -23,18 +21,20 @@ from generic.kube.errorinfo import MAX_TEXT
 from generic.kube.patches import add, remove
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.manager.orphans.ledger import read_orphans
+from generic.manager.orphans.verification import verify
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
-from generic.reconciler.orphans.ledger import read_orphans
-from generic.reconciler.orphans.verification import verify
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.explain import explain
+from tests.support.cluster.harness import FINALIZER, Script, Seed, eventually
+from tests.support.objects import builders
 
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
 BUDGET = 3.0
 
 
 class Author(Script):
-    """Returns what it is told to return, as a careless actuator does."""
+    """Returns the given values, as a careless actuator does."""
 
     def delete(self, ctx, obj, cluster):
         return self._run("delete", ctx, obj, cluster)
@@ -75,12 +75,14 @@ def generator() -> Any:
 
 def orphans(seed: Seed) -> list[Any]:
     found = seed.client.list(ORPHANS)
-    return [one["spec"] for one in found if one["spec"].get("shoot") == seed.namespace]
+    return [obj["spec"] for obj in found if obj["spec"].get("shoot") == seed.namespace]
 
 
 def blocked_message(seed: Seed) -> str:
     conditions = seed.status()["conditions"]
-    return next(one["message"] for one in conditions if one["type"] == "DeletionBlocked")
+    return next(
+        condition["message"] for condition in conditions if condition["type"] == "DeletionBlocked"
+    )
 
 
 def guarded(seed: Seed, *, force: bool = False) -> None:
@@ -139,7 +141,7 @@ def test_reconcile_returns_none_or_a_result(seed, start):
     assert "Author.reconcile returned int; it must return None or a Result" in error["description"]
 
 
-def test_a_wrapped_actuator_cannot_hide_what_it_returned(seed, start):
+def test_a_wrapped_actuator_cannot_hide_its_return_value(seed, start):
     start(author(DNSRecord, delete=RequeueAfter(30)))
     record = seed.of(DNSRecord, "record")
     spec = {
@@ -175,8 +177,10 @@ class Nasty(ActuatorError):
 
 
 def cyclic() -> BaseException:
-    first, second = ValueError("first"), ActuatorError("second")
-    first.__cause__, second.__cause__ = second, first
+    first = ValueError("first")
+    second = ActuatorError("second")
+    first.__cause__ = second
+    second.__cause__ = first
     return first
 
 
@@ -319,9 +323,9 @@ def test_a_status_that_is_too_large_for_etcd_as_a_whole_is_an_error_with_a_code(
 
 RESOURCES = {
     "3 MB id": lambda _obj: [ExternalResource(type="VPC", id="x" * 3_000_000)],
-    "integer tag": lambda _obj: [ExternalResource(type="VPC", tags={"a": 1})],
-    "no tags": lambda _obj: [ExternalResource(type="VPC", tags=None)],
-    "bytes": lambda _obj: [ExternalResource(type=b"VPC")],
+    "integer tag": lambda _obj: [ExternalResource(type="VPC", tags={"a": 1})],  # type: ignore[dict-item]
+    "no tags": lambda _obj: [ExternalResource(type="VPC", tags=None)],  # type: ignore[arg-type]
+    "bytes": lambda _obj: [ExternalResource(type=b"VPC")],  # type: ignore[arg-type]
     "no type": lambda _obj: [ExternalResource(type="")],
     "text": lambda _obj: "VPC",
     "nothing": lambda _obj: None,
@@ -352,8 +356,8 @@ def test_each_of_many_external_resources_is_recorded(seed, start):
     guarded(seed, force=True)
     eventually(seed.is_gone)
     recorded = [orphan["id"] for orphan in orphans(seed)]
-    assert sorted(recorded) == sorted(one.id for one in many)
-    (event,) = seed.events("LeftOutside")
+    assert sorted(recorded) == sorted(item.id for item in many)
+    (event,) = seed.events("OrphansRecorded")
     assert "Recorded 300 external resources" in event["message"]
 
 
@@ -443,7 +447,7 @@ def test_an_orphan_is_never_gone_by_a_wrong_answer(seed, answer, text):
     )
     now = datetime.now(UTC)
     record(seed.client, owner, ExternalResource(type="VPC"), OrphanReason.FORCED, "", now)
-    mine = [one for one in read_orphans(seed.client) if one.spec.shoot == seed.namespace]
+    mine = [orphan for orphan in read_orphans(seed.client) if orphan.spec.shoot == seed.namespace]
     (finding,) = verify(seed.client, mine, manager.registrations, SystemClock())
     assert text in finding.problem
     assert finding.orphan.state is OrphanState.UNVERIFIED

@@ -3,7 +3,6 @@
 import base64
 
 import pytest
-from harness import eventually
 
 from actuator.codec import decode
 from actuator.errors import ConfigurationError, NotFound
@@ -15,9 +14,12 @@ from generic.library.backupentry import (
     folder_of,
     technical_id_and_uid,
 )
+from tests.support.cluster.harness import OPERATION, eventually
+from tests.support.objects.builders import cluster
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
 PURPOSE = "security.gardener.cloud/purpose"
 REQUESTOR = "workload-identity-token-requestor"
 IDENTITY = "workloadidentity.security.gardener.cloud"
@@ -28,7 +30,7 @@ class Crash(Exception):
 
 
 class Backups(GenericBackupEntry):
-    """Etcd gets what is given, under upper-case names."""
+    """Etcd gets the given data, under upper-case names."""
 
     def __init__(self):
         self.deleted = []
@@ -72,14 +74,15 @@ def entry(admin, seed, namespace):
             continue
 
 
-def create(entry, name=""):
-    spec = {"type": entry.namespace, "region": "eu-1", "bucketName": "bucket"}
+def create(entry, name="", bucket="bucket", *, ready=True, **meta):
+    spec = {"type": entry.namespace, "region": "eu-1", "bucketName": bucket}
     spec["secretRef"] = {"name": "credentials", "namespace": entry.namespace}
-    meta = {"name": name or entry.name}
+    meta["name"] = name or entry.name
     kind = BackupEntry.KIND
     manifest = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
     entry.create(manifest)
-    eventually(lambda: entry.is_ready(name))
+    if ready:
+        eventually(lambda: entry.is_ready(name))
 
 
 def etcds(entry, name="etcd-backup"):
@@ -106,7 +109,7 @@ def test_etcds_secret_is_created_and_follows_the_credentials(entry, start):
     assert etcds(entry)["data"] == encoded(KEY="two", bucketName="bucket")
 
 
-def test_what_is_as_it_should_be_is_not_written(entry, start):
+def test_an_up_to_date_secret_is_not_written(entry, start):
     start(Backups())
     create(entry)
     before = etcds(entry)["metadata"]["resourceVersion"]
@@ -129,7 +132,7 @@ def test_metadata_of_others_and_data_of_others_are_stripped(entry, start):
 def test_without_the_shoots_namespace_nothing_is_written(entry, start):
     start(Backups())
     create(entry, f"{entry.namespace}-gone--uid")
-    names = {one["metadata"]["name"] for one in entry.client.list(SECRETS, entry.namespace)}
+    names = {obj["metadata"]["name"] for obj in entry.client.list(SECRETS, entry.namespace)}
     assert names == {"credentials"}
     with pytest.raises(NotFound):
         entry.client.get(NAMESPACES, f"{entry.namespace}-gone")
@@ -149,7 +152,7 @@ def test_in_a_namespace_that_goes_nothing_is_written(entry, start):
     entry.client.patch(SECRETS, "held", going, {"metadata": {"finalizers": None}})
 
 
-def test_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
+def test_the_labels_of_a_workload_identity_are_kept_with_its_token(entry, start):
     annotations = {f"{IDENTITY}/{part}": part for part in ("name", "namespace", "context-object")}
     labels = {PURPOSE: REQUESTOR, f"{IDENTITY}/provider": "aws"}
     given = {"labels": labels | {"x": "y"}, "annotations": annotations | {"x": "y"}}
@@ -165,6 +168,26 @@ def test_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
     change(entry, "credentials", {"data": encoded(config="d")})
     reconcile(entry)
     assert etcds(entry)["data"] == encoded(config="d", bucketName="bucket", token="requested")
+
+
+@pytest.mark.parametrize("part", ["name", "namespace", "provider"])
+def test_a_workload_identity_that_no_requestor_can_find_is_refused(entry, start, part):
+    """gardener, backupentry/genericactuator: "BackupEntry is set to use workload identity but"."""
+    parts = {"name", "namespace", "provider"} - {part}
+    keys = {f"{IDENTITY}/{part}" for part in parts}
+    labels = {PURPOSE: REQUESTOR} | {key: "x" for key in keys if key.endswith("provider")}
+    meta = {"labels": labels, "annotations": dict.fromkeys(keys, "x")}
+    change(entry, "credentials", {"metadata": meta, "data": encoded(config="c")})
+    start(Identities())
+    create(entry, ready=False)
+    error = eventually(lambda: entry.status().get("lastError"))
+    assert (
+        f"spec.secretRef: the Secret of a workload identity has no {IDENTITY}/{part}"
+        in (error["description"])
+    )
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    with pytest.raises(NotFound):
+        etcds(entry)
 
 
 def test_the_time_of_a_requested_token_stays_and_other_credentials_are_not_copied(entry, start):
@@ -196,13 +219,14 @@ def test_a_deletion_takes_the_secret_and_the_backups(entry, start):
     assert actuator.deleted == [entry.name]
 
 
-def test_a_secret_that_another_entry_made_survives_the_deletion(entry, start):
+@pytest.mark.parametrize("creator", ["another", ""])
+def test_a_secret_that_another_entry_made_survives_the_deletion(entry, start, creator):
     actuator = start_and_create(entry, start)
-    other = {"metadata": {"annotations": {CREATED_BY: "another"}}}
+    other = {"metadata": {"annotations": {CREATED_BY: creator}}}
     change(entry, "etcd-backup", other)
     entry.delete()
     eventually(entry.is_gone)
-    assert etcds(entry)["metadata"]["annotations"] == {CREATED_BY: "another"}
+    assert etcds(entry)["metadata"]["annotations"] == {CREATED_BY: creator}
     assert actuator.deleted == [entry.name]
 
 
@@ -225,12 +249,58 @@ def test_the_source_of_a_migration_has_a_secret_of_its_own(entry, start):
     assert etcds(entry)
 
 
-def test_a_migration_leaves_secret_and_backups(entry, start):
+@pytest.mark.parametrize("bucket", ["bucket", "another"])
+def test_the_source_of_a_migration_keeps_the_backups_that_the_shoot_still_has(entry, start, bucket):
+    """gardener, `IsCopyOfBackupsRequired`: with one bucket for both, "data loss will occur"."""
+    actuator = start_and_create(entry, start)
+    source = f"source-{entry.name}"
+    create(entry, source, bucket)
+    entry.delete(source)
+    eventually(lambda: entry.is_gone(source))
+    assert actuator.deleted == ([source] if bucket == "another" else [])
+    kept = [
+        event for event in entry.events("BackupsKept") if event["involvedObject"]["name"] == source
+    ]
+    assert [f"BackupEntry {entry.name} has the folder" in item["message"] for item in kept] == (
+        [] if bucket == "another" else [True]
+    )
+    entry.delete()
+    eventually(entry.is_gone)
+    assert actuator.deleted[-1] == entry.name
+
+
+@pytest.mark.parametrize("state", [{"failed": True}, {"force": "true"}, {"hibernated": True}])
+def test_an_entry_outlives_its_shoot_in_every_state(entry, start, state):
+    """A BackupEntry has no Cluster: it is neither skipped nor force-deleted because of one."""
+    manifest = cluster(entry.namespace, **{key: state[key] for key in state if key != "hibernated"})
+    manifest["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": "hibernated" in state}
+    entry.update_cluster(manifest)
+    actuator = start_and_create(entry, start)
+    entry.annotate(**{FORCE_DELETION: "true"})
+    reconcile(entry)
+    entry.delete_cluster()
+    reconcile(entry)
+    entry.delete()
+    eventually(entry.is_gone)
+    assert actuator.deleted == [entry.name]
+
+
+def test_the_deletion_after_a_migration_leaves_secret_and_backups(entry, start):
     actuator = start_and_create(entry, start)
     entry.ask("migrate")
     eventually(lambda: entry.last_operation() == ("Migrate", "Succeeded"))
+    entry.delete()
+    eventually(entry.is_gone)
     assert etcds(entry)
     assert actuator.deleted == []
+
+
+def test_a_restored_entry_writes_the_secret_on_the_destination(entry, start):
+    start(Backups())
+    create(entry, ready=False, annotations={OPERATION: "wait-for-state"})
+    entry.ask("restore")
+    eventually(lambda: entry.last_operation() == ("Restore", "Succeeded"))
+    assert etcds(entry)["data"] == encoded(KEY="one", bucketName="bucket")
 
 
 def test_a_deletion_that_crashes_is_finished_by_the_next(entry, start):
@@ -255,6 +325,8 @@ def start_and_create(entry, start):
         ("shoot-project-name--uid", ("shoot-project-name", "uid")),
         ("source-shoot--project--name--uid", ("shoot--project--name", "uid")),
         ("shoot--source-x--name--a-b-c", ("shoot--source-x--name", "a-b-c")),
+        ("garden--a-b-c", ("garden", "a-b-c")),  # gardener-operator, of the garden itself
+        ("kube-system--a-b-c", ("kube-system", "a-b-c")),  # of a self-hosted shoot
     ],
 )
 def test_a_name_says_technical_id_and_uid(name, expected):
@@ -269,25 +341,20 @@ def test_the_source_of_a_migration_has_the_folder_of_its_shoot(prefix, name):
 
 
 @pytest.mark.parametrize("name", ["shoot-project-name", "shoot--", "--uid", "source---uid", ""])
-def test_a_name_that_says_no_shoot_is_refused_and_named(name):
+def test_a_name_without_a_shoot_is_refused_and_named(name):
     with pytest.raises(ConfigurationError, match=f"BackupEntry {name}: metadata.name does not"):
         technical_id_and_uid(name)
 
 
-def test_an_entry_with_such_a_name_says_so_in_its_status(seed, start):
+def test_an_entry_with_such_a_name_reports_it_in_its_status_and_can_be_deleted(seed, start):
     entry = seed.of(BackupEntry, f"{seed.namespace}-nothing")
-    start(Backups())
-    spec = {"type": entry.namespace, "region": "eu-1", "bucketName": "bucket"}
-    spec["secretRef"] = {"name": "credentials", "namespace": entry.namespace}
-    given = secret(entry.namespace, "credentials")
-    entry.client.create(SECRETS, given)
-    kind = BackupEntry.KIND
-    meta = {"name": entry.name}
-    entry.create(
-        {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
-    )
+    actuator = Backups()
+    start(actuator)
+    entry.client.create(SECRETS, secret(entry.namespace, "credentials"))
+    create(entry, ready=False)
     error = eventually(lambda: entry.status().get("lastError"))
     assert "metadata.name does not identify a shoot" in error["description"]
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
-    entry.patch({"metadata": {"finalizers": None}})
     entry.delete()
+    eventually(entry.is_gone)
+    assert actuator.deleted == [entry.name]

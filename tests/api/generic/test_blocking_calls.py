@@ -6,18 +6,18 @@ import inspect
 import re
 from datetime import UTC, datetime
 
-import builders
 import pytest
-from harness import FINALIZER, Script, eventually
 
 from actuator.v1alpha1 import Infrastructure
 from generic.tools.explain import explain
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects import builders
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Half a second in place of 30."""
-    monkeypatch.setattr("generic.reconciler.invoker.BLOCKS_AFTER", 1.5)
+    monkeypatch.setattr("generic.reconciler.invoker.BLOCKS_AFTER_SECONDS", 1.5)
 
 
 def blocking(gate, *operations):
@@ -49,7 +49,7 @@ def begin(seed, operation):
 
 def blockers(admin, seed):
     found = explain(admin, Infrastructure.KIND, seed.namespace, "infra", datetime.now(UTC))
-    return [*found.standing.blockers, *(one.message for one in found.warnings)]
+    return [*found.standing.blockers, *(warning.message for warning in found.warnings)]
 
 
 @pytest.mark.parametrize("operation", ["reconcile", "delete", "migrate", "restore", "force_delete"])
@@ -58,10 +58,10 @@ def test_a_call_that_blocks_is_named(admin, seed, start, gate, caplog, operation
     start(script)
     begin(seed, operation)
     text = pattern.format(operation)
-    eventually(lambda: any(re.search(text, one) for one in blockers(admin, seed)))
+    eventually(lambda: any(re.search(text, blocker) for blocker in blockers(admin, seed)))
     if operation != "force_delete":  # which writes no status
         eventually(lambda: re.match(text, seed.status()["lastOperation"]["description"]))
-    [line] = [one for one in caplog.records if one.message == "call blocks"]
+    [line] = [record for record in caplog.records if record.message == "call blocks"]
     assert line.fields["method"] == f"Script.{operation}"
     assert line.fields["object"] == f"{seed.namespace}/infra"
     assert line.fields["seconds"] in (1, 2)
@@ -88,14 +88,14 @@ def test_a_call_that_returns_in_time_is_not_reported(seed, start, caplog):
     start(Script())
     begin(seed, "reconcile")
     eventually(seed.is_ready)
-    assert not [one for one in caplog.records if one.message == "call blocks"]
+    assert not [record for record in caplog.records if record.message == "call blocks"]
     assert not seed.events("CallBlocks")
 
 
 def test_an_abandoned_call_is_named_in_the_log_and_in_the_error(
     seed, start, gate, caplog, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.1)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.1)
 
     def hang(ctx, _obj, _cluster):
         ctx.limit = ctx.clock.monotonic()
@@ -107,6 +107,6 @@ def test_an_abandoned_call_is_named_in_the_log_and_in_the_error(
     line = inspect.getsourcelines(hang)[1] + 2
     assert f"its thread is at test_blocking_calls.py:{line}; the next call starts when" in error
     assert "Script.reconcile has not returned for" in error
-    [logged] = [one for one in caplog.records if one.message == "call abandoned"]
+    [logged] = [record for record in caplog.records if record.message == "call abandoned"]
     assert logged.fields["at"] == f"test_blocking_calls.py:{line}"
     assert logged.fields["method"] == "Script.reconcile"

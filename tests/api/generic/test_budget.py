@@ -1,10 +1,8 @@
-"""Bounded force deletion: whatever hangs or fails, the object goes, and it is on record."""
+"""Bounded force deletion: whatever hangs or fails, the object is released and recorded."""
 
 import threading
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource, Resource, SeedObjects
 from actuator.codec import decode
@@ -13,12 +11,14 @@ from generic.kube.clock import SystemClock
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 CONFIGMAPS = Resource("v1", "configmaps")
 
 
 def specs(seed):
-    """What is on record for the namespace."""
+    """The recorded orphans of the namespace."""
     found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
     return [decode(Orphan, orphan).spec for orphan in found]
 
@@ -73,7 +73,7 @@ def test_a_force_deletion_that_never_returns_ends_with_its_budget_and_is_recorde
     assert (spec.resource_type, spec.id, spec.reason) == ("VPC", "vpc-1", "BudgetExceeded")
 
 
-def test_errors_are_retried_inside_the_budget_and_the_last_one_is_on_record(seed, start, gate):
+def test_errors_are_retried_inside_the_budget_and_the_last_one_is_recorded(seed, start, gate):
     """However long three tries take, the budget ends during the fourth."""
 
     def fails_then_hangs(*_args):
@@ -81,7 +81,8 @@ def test_errors_are_retried_inside_the_budget_and_the_last_one_is_on_record(seed
             fails()
         gate.wait(200)
 
-    clock, actuator = Later(), OneVpc(force_delete=fails_then_hangs)
+    clock = Later()
+    actuator = OneVpc(force_delete=fails_then_hangs)
     ready(seed, start, actuator, budget=100.0, clock=clock)
     force(seed)
     eventually(lambda: actuator.operations().count("force_delete") == 4)
@@ -94,7 +95,7 @@ def test_errors_are_retried_inside_the_budget_and_the_last_one_is_on_record(seed
 
 
 def test_once_the_budget_is_over_the_actuator_is_not_called_any_more(seed, start):
-    """Also where the next try comes before anybody looked at the budgets."""
+    """Also where the next attempt comes before the check of the budgets."""
     clock = Later()
 
     def fails_as_the_budget_ends(*_args):
@@ -120,26 +121,26 @@ def test_without_a_budget_it_is_tried_for_as_long_as_it_takes(seed, start):
     eventually(seed.is_gone)
 
 
-def test_what_an_actuator_leaves_undone_is_recorded_as_unknown(seed, start):
+def test_a_failed_force_deletion_is_recorded_as_unknown(seed, start):
     ready(seed, start, Script(force_delete=fails))
     force(seed)
     eventually(seed.is_gone)
     assert [spec.resource_type for spec in specs(seed)] == ["unknown"]
 
 
-def test_an_actuator_that_never_says_what_it_leaves_holds_nothing_up(seed, start, gate):
-    class Mute(Script):
+def test_an_actuator_whose_external_resources_never_returns_blocks_no_deletion(seed, start, gate):
+    class Unresponsive(Script):
         def external_resources(self, obj):
             gate.wait(200)
 
-    ready(seed, start, Mute(), budget=5.0)
+    ready(seed, start, Unresponsive(), budget=5.0)
     force(seed)
     eventually(seed.is_gone)
     assert [spec.resource_type for spec in specs(seed)] == ["unknown"]
 
 
 def test_the_time_in_the_queue_counts(seed, start, gate):
-    """The only worker hangs in something else; a helper ends what is out of time."""
+    """The only worker hangs with another object; a helper ends calls that are out of time."""
     script = Script(
         reconcile=lambda ctx, obj, c: gate.wait(200) if obj.metadata.name == "hangs" else None
     )
@@ -152,13 +153,11 @@ def test_the_time_in_the_queue_counts(seed, start, gate):
     assert [spec.reason for spec in specs(seed)] == ["BudgetExceeded"]
 
 
-def test_what_nobody_declared_is_recorded_by_name_when_the_budget_ends(seed, start):
+def test_objects_with_undeclared_finalizers_are_recorded_when_the_budget_ends(seed, start):
     install_crds(seed.client, MACHINE_KINDS)
 
     class Stripping(Script):
-        seed_objects = (
-            SeedObjects(MACHINES.api_version, "machines", finalizers=["example.org/known"]),
-        )
+        seed_objects = (SeedObjects(MACHINES, finalizers=["example.org/known"]),)
 
         def force_delete(self, ctx, obj, cluster):
             ctx.delete_seed_objects(self.seed_objects)
@@ -209,7 +208,7 @@ def test_a_status_that_cannot_be_written_holds_nothing_up(seed, start, gate):
     eventually(seed.is_gone)
 
 
-def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(seed, start):
+def test_the_finalizer_stays_and_the_status_explains_it_while_no_orphan_can_be_written(seed, start):
     on = threading.Event()
     on.set()
 
@@ -220,12 +219,12 @@ def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(
     ready(seed, start, OneVpc(), intercept=lambda client: Refusing(client, refuses))
     force(seed)
 
-    def says_why():  # what a try says as the budget runs out is overwritten by the next
+    def has_reason():  # what a try says as the budget runs out is overwritten by the next
         conditions = seed.status().get("conditions") or []
         said = [c["message"] for c in conditions if c["type"] == "DeletionBlocked"]
         return any("cannot record" in message for message in said)
 
-    eventually(says_why)
+    eventually(has_reason)
     with pytest.raises(AssertionError):
         eventually(seed.is_gone, seconds=3)
     assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
@@ -237,7 +236,7 @@ def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(
 def test_a_call_that_ran_out_of_time_frees_its_worker_and_is_not_repeated_beside_itself(
     seed, start, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.5)
     calls = []
 
     def hang(ctx, obj, cluster):

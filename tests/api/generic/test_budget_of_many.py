@@ -3,13 +3,15 @@
 import time
 
 import pytest
-from builders import cluster, infrastructure
-from harness import Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from generic.reconciler.invoker import RESOURCES_SECONDS
+from tests.support.cluster.harness import Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
-MANY, WORKERS, BUDGET = 40, 5, 2.0
+MANY = 40
+WORKERS = 5
+BUDGET = 2.0
 SLACK = 5.0
 """Seconds for all requests: one after the other, the calls of external_resources take 13 s."""
 

@@ -14,30 +14,32 @@ from typing import Any
 
 import pytest
 import yaml
-from builders import infrastructure
-from harness import PATIENCE, eventually, is_allowed
-from landscape import GARDENLET, OPERATOR, arguments_of, rendered
-from shootside import OneShoot
 
 from actuator import Actuator, Resource
-from actuator.errors import ConfigurationError, NotFound
+from actuator.errors import ConfigurationError, Forbidden, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Extension, Infrastructure
 from generic.kube.client import path_of
+from generic.kube.clusters import NAMESPACES
 from generic.library import managedresources
 from generic.library.charts import find_helm
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.library.managedresources import ManagedResource
-from generic.library.webhooks.admission import BINDINGS, POLICIES
+from generic.library.webhooks import VerticalPodAutoscaler
+from generic.library.webhooks.policies import BINDINGS, POLICIES
 from generic.manager import flags
 from generic.manager.manager import Manager
 from generic.manager.webhooks import endpoint_of
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.garden import not_ready_because
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import CRDS, install
+from generic.testing.seed import CRDS, OneShoot, install, install_crds
 from generic.tools.packaging.chart import MALLOC
 from generic.tools.packaging.registration import controller_registration, controller_resources
+from tests.support.cluster.harness import PATIENCE, eventually, is_allowed
+from tests.support.landscape.chart import GARDENLET, OPERATOR, arguments_of, rendered
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.present import present
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 MODULE = """
@@ -59,7 +61,9 @@ RESOURCES = {
     "ConfigMap": Resource("v1", "configmaps"),
     "Service": Resource("v1", "services"),
     "Deployment": Resource("apps/v1", "deployments"),
+    "Pod": Resource("v1", "pods"),
     "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets"),
+    "VerticalPodAutoscaler": resource_of(VerticalPodAutoscaler.KIND),
     "Job": Resource("batch/v1", "jobs"),
     "CustomResourceDefinition": CRDS,
     "Role": Resource("rbac.authorization.k8s.io/v1", "roles"),
@@ -71,6 +75,39 @@ RESOURCES = {
     "ValidatingAdmissionPolicy": POLICIES,
     "ValidatingAdmissionPolicyBinding": BINDINGS,
 }
+TEXT = {"type": "string"}
+AUTOSCALERS: dict[str, Any] = {
+    "apiVersion": CRDS.api_version,
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "verticalpodautoscalers.autoscaling.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+    },
+}
+"""The definition of VerticalPodAutoscalers, with the fields that a chart may set."""
+
+
+def typed(**fields):
+    return {"type": "object", "properties": fields}
+
+
+def autoscalers():
+    modes = ["Off", "Initial", "Recreate", "InPlaceOrRecreate", "Auto"]
+    quantities = {"type": "object", "additionalProperties": TEXT}
+    values = {**TEXT, "enum": ["RequestsAndLimits", "RequestsOnly"]}
+    policy = typed(containerName=TEXT, controlledValues=values, minAllowed=quantities)
+    spec = typed(
+        targetRef=typed(apiVersion=TEXT, kind=TEXT, name=TEXT),
+        updatePolicy=typed(updateMode={**TEXT, "enum": modes}),
+        resourcePolicy=typed(containerPolicies={"type": "array", "items": policy}),
+    )
+    schema = {"openAPIV3Schema": typed(spec=spec)}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "verticalpodautoscalers", "kind": "VerticalPodAutoscaler"}
+    rest = {"names": names, "scope": "Namespaced", "versions": [version]}
+    return {**AUTOSCALERS, "spec": {"group": "autoscaling.k8s.io", **rest}}
+
+
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 
@@ -92,7 +129,7 @@ def author(tmp_path, monkeypatch, namespace):
 
 @pytest.fixture
 def chart(author, command, tmp_path):
-    """Calls the command; returns what it wrote to stderr."""
+    """Calls the command; returns its stderr."""
 
     def call(*arguments, status=0):
         flags = ("--output", tmp_path / "out", "--name", "mine")
@@ -114,7 +151,7 @@ def write(chart, tmp_path):
 
 @pytest.fixture
 def render(helm, namespace):
-    """What helm makes of a chart: objects."""
+    """Render a chart with helm; return the objects."""
 
     def call(folder, **values):
         command = [helm, "template", "release", folder / "mine", "--namespace", namespace]
@@ -157,7 +194,7 @@ def test_every_rendered_object_is_accepted_in_strict_mode(admin, write, render, 
     assert "Secret" not in {obj["kind"] for obj in objects}
 
 
-def test_values_change_what_an_installation_may_change(admin, write, render):
+def test_values_change_the_documented_parts_of_an_installation(admin, write, render):
     objects = render(
         write("--image", "registry.example.org:5000/mine@sha256:0123"),
         replicas=2,
@@ -172,7 +209,7 @@ def test_values_change_what_an_installation_may_change(admin, write, render):
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert deployment["spec"]["replicas"] == 2
     assert container["image"] == "registry.example.org:5000/mine@sha256:0123"
-    assert [one["name"] for one in container["env"]] == [
+    assert [item["name"] for item in container["env"]] == [
         *MALLOC,
         "A",
         "IMAGEVECTOR_OVERWRITE",
@@ -199,14 +236,14 @@ def test_values_without_quotes_and_null_values_are_rendered(admin, write, render
         dry_run(admin, obj)
     (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "mine:20260131"
-    assert [one["name"] for one in container["env"]] == [*MALLOC, "IMAGEVECTOR_OVERWRITE"]
+    assert [item["name"] for item in container["env"]] == [*MALLOC, "IMAGEVECTOR_OVERWRITE"]
 
 
 KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
 OWN_KIND = """
 import attrs
 from typing import Annotated
-from actuator import Actuator, Permission
+from actuator import Actuator, Resource
 from actuator.meta import Kind, Object, Schema
 from actuator.v1alpha1 import BackupBucket, Infrastructure
 
@@ -225,8 +262,8 @@ class Note(Object):
 
 class Notes(Actuator[Note]):
     permissions = (
-        Permission(api_version="v1", resource="configmaps", verbs=["get"], namespace="one"),
-        Permission(api_version="v1", resource="configmaps", verbs=["list"], namespace="two"),
+        Resource("v1", "configmaps").permission("get", namespace="one"),
+        Resource("v1", "configmaps").permission("list", namespace="two"),
     )
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
@@ -260,27 +297,29 @@ def test_gardener_gets_the_definitions_of_orphans_and_own_kinds_and_no_job(
     assert not (folder / "crds").exists()
     objects = rendered(folder, namespace, GARDENLET)
     found = {
-        one["metadata"]["name"]: one for one in objects if one["kind"] == "CustomResourceDefinition"
+        object_["metadata"]["name"]: object_
+        for object_ in objects
+        if object_["kind"] == "CustomResourceDefinition"
     }
     own = f"notes.{namespace}.example.org"
     assert set(found) == {str(ORPHANS), own}
     assert found[own]["metadata"]["annotations"] == KEPT
     created = {**KEPT, "resources.gardener.cloud/ignore": "true"}
     assert found[str(ORPHANS)]["metadata"]["annotations"] == created
-    assert "Job" not in {one["kind"] for one in objects}
+    assert "Job" not in {object_["kind"] for object_ in objects}
     schema = found[own]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["description"] == "Text with {{ braces }}."
     text = schema["properties"]["spec"]["properties"]["text"]
     assert text["description"] == "{{ .Values.secret }}"
-    for one in objects:
-        dry_run_new(admin, one, {"one", "two"})
+    for object_ in objects:
+        dry_run_new(admin, object_, {"one", "two"})
 
 
 def definition_in(folder, namespace, **values):
     [found] = [
-        one
-        for one in rendered(folder, namespace, GARDENLET, **values)
-        if one["metadata"]["name"] == str(ORPHANS)
+        obj
+        for obj in rendered(folder, namespace, GARDENLET, **values)
+        if obj["metadata"]["name"] == str(ORPHANS)
     ]
     return found
 
@@ -290,13 +329,15 @@ def test_gardener_never_hands_the_definition_of_orphans_from_one_extension_to_an
 ):
     """The first one creates it; then only the one with `crds: always` changes it."""
     install(environment, [ManagedResource])
-    manager, folder = ResourceManager(OneShoot(admin, namespace)), write() / "mine"
+    manager = ResourceManager(OneShoot(admin, namespace))
+    folder = write() / "mine"
     group = f"{namespace}.example.org"  # that of this test: others need theirs
 
     def deploy(name, column, **values):
         """An extension whose version of the definition has another column."""
         wanted = definition_in(folder, namespace, **values)
-        wanted["metadata"]["name"], wanted["spec"]["group"] = f"orphans.{group}", group
+        wanted["metadata"]["name"] = f"orphans.{group}"
+        wanted["spec"]["group"] = group
         wanted["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = column
         managedresources.deploy_for_seed(admin, namespace, name, [wanted])
         for _ in range(2):
@@ -320,7 +361,7 @@ def dry_run_new(admin, obj, missing):
 def test_gardener_loses_no_role_of_another_namespace(own_kind, write, namespace):
     objects = rendered(write() / "mine", namespace, GARDENLET)
     for kind in ("Role", "RoleBinding"):
-        where = {one["metadata"]["namespace"] for one in objects if one["kind"] == kind}
+        where = {object_["metadata"]["namespace"] for object_ in objects if object_["kind"] == kind}
         assert where == {namespace, "one", "two"}
 
 
@@ -354,13 +395,13 @@ def test_values_name_other_controllers_and_classes(write, namespace):
         assert options.extension_classes == ("seed",)
 
 
-def test_an_installation_in_a_self_hosted_shoot_says_so_to_the_manager(write, namespace):
+def test_an_installation_in_a_self_hosted_shoot_sets_the_flag_of_the_manager(write, namespace):
     injected = {"selfHostedShootCluster": True}  # and no seed yet
     objects = rendered(write() / "mine", namespace, injected)
     assert flags.from_args(arguments_of(objects)[1:]).self_hosted_shoot_cluster
 
 
-def test_what_gardener_injects_is_used(write, render):
+def test_values_injected_by_gardener_are_used(write, render):
     runtime = {
         "runtimeCluster": {"enabled": True, "priorityClassName": "gardener-garden-system-200"}
     }
@@ -375,7 +416,8 @@ def test_what_gardener_injects_is_used(write, render):
 def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, render, namespace):
     objects = render(write())
     template = of_kind(objects, "Deployment")["spec"]["template"]
-    pod, (container,) = template["spec"], template["spec"]["containers"]
+    pod = template["spec"]
+    (container,) = template["spec"]["containers"]
     assert pod["securityContext"]["runAsNonRoot"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
@@ -393,6 +435,91 @@ def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, ren
     assert pod["terminationGracePeriodSeconds"] > options.shutdown_timeout
 
 
+RESTRICTED = {"security.gardener.cloud/pod-security-enforce": "restricted"}
+"""The annotation by which Gardener labels the namespace of an extension."""
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+def test_the_pods_are_admitted_in_a_namespace_for_restricted_ones(
+    admin, write, render, namespace, kind
+):
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    admin.patch(NAMESPACES, namespace, "", {"metadata": {"labels": label}})
+    spec = of_kind(render(write()), kind)["spec"]["template"]["spec"]
+    for missing in ("serviceAccountName", "priorityClassName"):
+        del spec[missing]
+    meta = {"name": "pod", "namespace": namespace}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    dry_run(admin, pod)
+    spec["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+    with pytest.raises(Forbidden, match="violates PodSecurity"):
+        dry_run(admin, pod)
+
+
+def test_several_replicas_are_spread_over_nodes_and_zones(admin, write, render):
+    folder = write()
+    (alone,) = [of_kind(render(folder), "Deployment")]
+    assert "topologySpreadConstraints" not in alone["spec"]["template"]["spec"]
+    objects = render(folder, replicas=3)
+    deployment = of_kind(objects, "Deployment")
+    dry_run(admin, deployment)
+    constraints = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    assert [constraint["topologyKey"] for constraint in constraints] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    selectors = [constraint["labelSelector"] for constraint in constraints]
+    budget = of_kind(objects, "PodDisruptionBudget")["spec"]
+    assert [*selectors, budget["selector"]] == [deployment["spec"]["selector"]] * 3
+    assert budget["maxUnavailable"] == 1
+
+
+OFF = {"spec": {"settings": {"verticalPodAutoscaler": {"enabled": False}}}}
+
+
+@pytest.mark.parametrize(
+    ("enabled", "gardener", "expected"),
+    [
+        ("auto", {}, False),
+        ("auto", GARDENLET, True),
+        ("auto", OPERATOR, True),
+        ("auto", {"seed": OFF}, False),
+        ("auto", {"selfHostedShootCluster": True}, False),
+        ("always", {}, True),
+        ("never", GARDENLET, False),
+    ],
+)
+def test_the_pods_have_an_autoscaler_where_the_cluster_can_have_one(
+    admin, write, namespace, enabled, gardener, expected
+):
+    objects = rendered(write() / "mine", namespace, gardener, vpa={"enabled": enabled})
+    found = [obj for obj in objects if obj["kind"] == "VerticalPodAutoscaler"]
+    assert len(found) == expected
+    for autoscaler in found:
+        install_crds(admin, [autoscalers()])
+        dry_run(admin, autoscaler)
+        deployment = of_kind(objects, "Deployment")
+        target = autoscaler["spec"]["targetRef"]
+        assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+        (policy,) = autoscaler["spec"]["resourcePolicy"]["containerPolicies"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert policy["containerName"] == container["name"]
+
+
+@pytest.mark.parametrize("given", ["true", "sometimes"])
+def test_another_value_for_the_autoscaler_is_refused_by_name(helm, write, given):
+    command = [helm, "template", "one", write() / "mine", "--set", f"vpa.enabled={given}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert f"vpa.enabled: expected auto, always or never, got {given}" in done.stderr
+
+
+def test_an_autoscaler_is_installed_where_helm_knows_its_api(helm, write, namespace):
+    command = [helm, "template", "one", write() / "mine", "--namespace", namespace]
+    command += ["--api-versions", "autoscaling.k8s.io/v1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "kind: VerticalPodAutoscaler" in done.stdout
+
+
 TO = "networking.gardener.cloud/to-"
 SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 BASE = {f"{TO}runtime-apiserver", f"{TO}dns"}
@@ -402,6 +529,7 @@ ACCESS = (
     "    from actuator.interface import SHOOT_ACCESS\n    permissions = (SHOOT_ACCESS,)\n\n"
     "def extension"
 )
+LEAVES_NOTHING = "    leaves_nothing = True\n\ndef extension"
 EXTERNAL = "    def external_resources(self, obj): return ()\n\ndef extension"
 
 
@@ -415,11 +543,12 @@ def network_labels(obj):
     [
         ("def extension", "def extension", BASE),
         ("def extension", EXTERNAL, BASE | CLOUDS),
+        ("def extension", LEAVES_NOTHING, BASE),
         (CHECK, "deployment('x'))", BASE),
         (CHECK, "deployment('x', shoot_namespace='y'))", BASE | {SHOOTS}),
         ("def extension", ACCESS, BASE | {SHOOTS}),
     ],
-    ids=["plain", "cloud", "seed-check", "shoot-check", "shoot-actuator"],
+    ids=["plain", "cloud", "leaves-nothing", "seed-check", "shoot-check", "shoot-actuator"],
 )
 def test_pods_have_only_the_network_labels_that_the_extension_needs(
     author, write, render, tmp_path, was, becomes, labels
@@ -452,10 +581,11 @@ def test_webhooks_have_a_service_a_port_and_the_right_to_register_themselves(
     module = tmp_path / f"{author.partition(':')[0]}.py"
     module.write_text(module.read_text().replace("\ndef extension(manager):", WEBHOOK))
     objects = render(write())
-    service, pods = of_kind(objects, "Service"), of_kind(objects, "Deployment")
+    service = of_kind(objects, "Service")
+    pods = of_kind(objects, "Deployment")
     role = of_kind(objects, "ClusterRole")
     assert service["metadata"]["name"] == "gardener-extension-mine"
-    assert [(one["port"], one.get("targetPort")) for one in service["spec"]["ports"]] == [
+    assert [(port["port"], port.get("targetPort")) for port in service["spec"]["ports"]] == [
         (8080, None),
         (443, 10250),
     ]
@@ -523,7 +653,7 @@ def installed(admin, write, render, environment, namespace):
         admin.delete(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""))
 
 
-def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, installed, namespace):
+def test_the_account_has_the_permissions_of_the_manager_and_no_others(admin, installed, namespace):
     def may(*arguments, **more):
         user = f"system:serviceaccount:{namespace}:mine"
         return is_allowed(admin, user, *arguments, **more)
@@ -531,7 +661,8 @@ def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, instal
     def is_granted(*arguments, **more):
         return eventually(lambda: may(*arguments, **more))
 
-    extensions, coordination = "extensions.gardener.cloud", "coordination.k8s.io"
+    extensions = "extensions.gardener.cloud"
+    coordination = "coordination.k8s.io"
     for verb in ("get", "list", "watch", "patch"):
         assert is_granted(verb, "infrastructures", extensions)
     assert is_granted("patch", "infrastructures/status", extensions)
@@ -552,7 +683,7 @@ def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, instal
 def test_the_rendered_command_runs_with_the_rendered_rights(
     admin, seed, installed, write, render, namespace, tmp_path
 ):
-    """What stands in the Deployment, as a process: it reconciles, reports health, and lives."""
+    """Run the command of the Deployment as a process: it reconciles, reports health, and lives."""
     objects = render(write(), metricsPort=0, healthPort=0)  # any that is free
     (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["actuator", "run"]
@@ -566,6 +697,7 @@ def test_the_rendered_command_runs_with_the_rendered_rights(
         seed.create(infrastructure(namespace, namespace))
 
         def ready():
+            assert process.stderr is not None
             assert process.poll() is None, process.stderr.read()
             return not_ready_because(seed.get()) is None and seed.status().get("conditions")
 
@@ -592,14 +724,16 @@ def extension(manager):
 """
 
 
-def test_the_role_allows_what_a_deployment_that_ignores_the_annotation_watches(
+def test_the_role_allows_the_watches_of_a_deployment_that_ignores_the_annotation(
     author, write, render, namespace, tmp_path
 ):
     (tmp_path / f"{author.partition(':')[0]}.py").write_text(BACKUPS.replace("TYPE", namespace))
 
     def watched(**values):
         rules = of_kind(render(write(), **values), "ClusterRole")["rules"]
-        return {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
+        return {
+            resource for rule in rules if "watch" in rule["verbs"] for resource in rule["resources"]
+        }
 
     assert watched() == watched(ignoreOperationAnnotation=False)
     assert watched(ignoreOperationAnnotation=True) - watched() == {"secrets", "namespaces"}
@@ -657,20 +791,21 @@ def documents(path):
     return list(yaml.safe_load_all(path.read_text()))
 
 
-def test_the_registration_says_what_is_served_and_carries_the_chart(write, namespace, settings):
+def test_the_registration_lists_the_served_kinds_and_contains_the_chart(write, namespace, settings):
     folder = write(*settings("policy: OnDemand"))
     deployment, registration = documents(folder / "controllerregistration.yaml")
     assert deployment["apiVersion"] == "core.gardener.cloud/v1"
     assert deployment["kind"] == "ControllerDeployment"
     packed = io.BytesIO(base64.b64decode(deployment["helm"]["rawChart"]))
     with tarfile.open(fileobj=packed) as tar:
-        inside = {name: tar.extractfile(name).read().decode() for name in tar.getnames()}
+        inside = {name: present(tar.extractfile(name)).read().decode() for name in tar.getnames()}
     written = {
         str(path.relative_to(folder)): path.read_text() for path in (folder / "mine").rglob("*.*")
     }
     assert inside == written
     assert registration["apiVersion"] == "core.gardener.cloud/v1beta1"
     assert registration["kind"] == "ControllerRegistration"
+    assert registration["metadata"]["annotations"] == RESTRICTED
     assert registration["spec"] == {
         "resources": [{"kind": "Infrastructure", "type": namespace, "primary": True}],
         "deployment": {"deploymentRefs": [{"name": "mine"}], "policy": "OnDemand"},
@@ -690,6 +825,7 @@ def test_for_gardener_operator_it_is_an_extension(write, namespace, settings):
         "operator.gardener.cloud/v1alpha1",
         "Extension",
     )
+    assert extension["metadata"]["annotations"] == RESTRICTED
     assert extension["spec"] == {
         "resources": [{"kind": "Infrastructure", "type": namespace, "primary": True}],
         "deployment": {
@@ -698,7 +834,7 @@ def test_for_gardener_operator_it_is_an_extension(write, namespace, settings):
     }
 
 
-def test_what_is_served_second_may_go_to_selected_seeds(write, namespace, settings):
+def test_secondary_kinds_may_be_limited_to_selected_seeds(write, namespace, settings):
     selector = {"matchLabels": {"a": "b"}}
     selected = settings(f"seedSelector: {json.dumps(selector)}")
     folder = write("--secondary", f"Infrastructure/{namespace}", *selected)
@@ -851,7 +987,7 @@ def test_an_extension_without_kinds_of_gardener_has_a_chart_and_no_registration(
     module = tmp_path / f"{author.partition(':')[0]}.py"
     module.write_text(OWN_KIND.partition("class Network")[0] + "extension = Notes()")
     assert "serves no Gardener kind" in chart()
-    assert [one.name for one in (tmp_path / "out").iterdir()] == ["mine"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
     assert "to register" in chart(*OCI, status=1)
 
 
@@ -864,7 +1000,7 @@ def test_an_extension_without_kinds_of_gardener_has_a_chart_and_no_registration(
         (["--version", "latest"], "invalid chart version"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_sentence(chart, arguments, words):
+def test_invalid_arguments_are_refused_in_one_sentence(chart, arguments, words):
     assert words in chart(*arguments, status=1)
 
 
@@ -879,7 +1015,7 @@ def test_a_flag_that_is_written_wrongly_is_refused(chart, arguments, words):
     assert words in chart(*arguments, status=2)
 
 
-def test_as_a_command_it_says_what_it_has_written(author, tmp_path):
+def test_the_command_lists_the_files_it_wrote(author, tmp_path):
     command = [*ACTUATOR, "chart", author, "--output", "out"]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
@@ -896,7 +1032,7 @@ def test_a_folder_that_cannot_be_written_is_named(chart, tmp_path):
     assert "cannot write" in chart("--output", tmp_path / "file" / "x", status=1)
 
 
-def test_where_nothing_of_gardener_is_served_there_is_nothing_to_register():
+def test_a_manager_without_kinds_of_gardener_has_nothing_to_register():
     manager = Manager()
     with pytest.raises(ConfigurationError, match="to register"):
         controller_registration("x", controller_resources(manager), {}, {})
@@ -934,7 +1070,7 @@ ASKED = """
 """
 
 
-def test_what_gardener_asks_about_extensions_is_said_of_those_alone(write, author, tmp_path):
+def test_extension_settings_of_gardener_are_written_for_extensions_alone(write, author, tmp_path):
     module = tmp_path / f"{author.partition(':')[0]}.py"
     module.write_text(SEVERAL)
     _, registration = documents(write(*ASKED.split()) / "controllerregistration.yaml")
@@ -954,7 +1090,7 @@ def test_what_gardener_asks_about_extensions_is_said_of_those_alone(write, autho
     ]
 
 
-def test_who_only_checks_the_health_of_something_is_secondary():
+def test_a_kind_with_health_checks_alone_is_secondary():
     manager = Manager()
     manager.add(Nothing(Extension), type="filter")
     check = Check("X", lambda ctx: HealthResult.healthy())
@@ -989,14 +1125,17 @@ def admission(admin, command, helm, tmp_path, namespace):
 
 
 def test_the_charts_of_an_admission_are_accepted_in_strict_mode(admin, admission):
+    install_crds(admin, [autoscalers()])
     for obj in (*admission["runtime"], *admission["application"]):
         dry_run(admin, obj)
     policy = of_kind(admission["application"], "ValidatingAdmissionPolicy")
     pattern = "^(?:[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$"
-    assert any(pattern in one["expression"] for one in policy["spec"]["validations"])
-    assert {"Deployment", "Service", "PodDisruptionBudget", "Role"} <= {
-        obj["kind"] for obj in admission["runtime"]
-    }
+    assert any(pattern in validation["expression"] for validation in policy["spec"]["validations"])
+    kinds = {obj["kind"] for obj in admission["runtime"]}
+    assert kinds >= {"Deployment", "Service", "PodDisruptionBudget", "Role"}
+    assert "VerticalPodAutoscaler" in kinds
+    pod = of_kind(admission["runtime"], "Deployment")["spec"]["template"]["spec"]
+    assert len(pod["topologySpreadConstraints"]) == 2, "it has two replicas"
 
 
 def test_an_admission_runs_against_the_garden_and_keeps_its_certificates_outside(
@@ -1004,7 +1143,9 @@ def test_an_admission_runs_against_the_garden_and_keeps_its_certificates_outside
 ):
     monkeypatch.setenv("KUBECONFIG", "")
     deployment = of_kind(admission["runtime"], "Deployment")
-    given = [one for one in arguments_of(admission["runtime"]) if one.startswith("--")]
+    given = [
+        argument for argument in arguments_of(admission["runtime"]) if argument.startswith("--")
+    ]
     options = flags.from_args(given)
     endpoint = endpoint_of(options)
     assert str(options.kubeconfig) == "$(GARDEN_KUBECONFIG)"
@@ -1020,11 +1161,11 @@ def test_an_admission_runs_against_the_garden_and_keeps_its_certificates_outside
 def test_the_webhooks_of_an_admission_are_deleted_with_its_namespace_in_the_garden(admission):
     """They would refuse Shoots when the process is gone."""
     options = flags.from_args(
-        [one for one in arguments_of(admission["runtime"]) if one.startswith("--")]
+        [argument for argument in arguments_of(admission["runtime"]) if argument.startswith("--")]
     )
     assert options.webhook_owner == "extension-one"
     role = of_kind(admission["application"], "ClusterRole")
-    (rule,) = (one for one in role["rules"] if one["resources"] == ["namespaces"])
+    (rule,) = (rule for rule in role["rules"] if rule["resources"] == ["namespaces"])
     assert rule["resourceNames"] == ["extension-one"]
     binding = of_kind(admission["application"], "ClusterRoleBinding")
     assert binding["subjects"] == [{"kind": "ServiceAccount", **ACCOUNT}]

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import attrs
 import pytest
-from harness import eventually
 
 from actuator.errors import Invalid, NotFound
 from actuator.interface import Resource
@@ -14,9 +13,12 @@ from generic.kube.delegating import DelegatingClient
 from generic.library.lookup import find
 from generic.testing.drill import bystanders
 from generic.testing.garden.cleanup import ALL, OWN, Own
+from tests.support.cluster.harness import eventually
 
 CONFIG_MAPS = Resource("v1", "configmaps")
-OURS, THEIRS, LATER = "example.org/ours", "example.org/theirs", "example.org/later"
+OURS = "example.org/ours"
+THEIRS = "example.org/theirs"
+LATER = "example.org/later"
 PUBLISHED = "kube-root-ca.crt"
 LABEL = "tests"
 
@@ -45,7 +47,7 @@ class Interfering(DelegatingClient):
 
 
 class Target:
-    """A ConfigMap that a cleanup works on, and what other controllers do to it."""
+    """A ConfigMap that a cleanup works on, and actions of other controllers on it."""
 
     def __init__(self, admin, namespace):
         self.admin = admin
@@ -170,7 +172,8 @@ class Awaiting(DelegatingClient):
 def test_the_root_ca_that_is_published_again_at_once_stops_no_cleanup(admin, namespace):
     client = Awaiting(admin)
     eventually(lambda: client.published(namespace))
-    first, target = client.published(namespace), Target(admin, namespace)
+    first = client.published(namespace)
+    target = Target(admin, namespace)
     [own] = OWN["configmaps-secrets"]
     own.act(client, namespace)
     assert client.published(namespace) not in (None, first)

@@ -1,14 +1,12 @@
-"""Requests: what is sent, and what each answer of the API server becomes."""
+"""Requests: their content, and the result of each answer of the API server."""
 
 import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import builders
 import pytest
-from harness import INFRASTRUCTURES
-from proxy import DROP, Answer, HttpProxy, TcpProxy, kubeconfig, status
+from kubernetes.client import V1ConfigMap, V1Namespace, V1ObjectMeta
 
 from actuator import Resource
 from actuator.errors import (
@@ -24,7 +22,11 @@ from actuator.errors import (
     Unauthorized,
     Unavailable,
 )
+from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import Silence, connect, path_of
+from tests.support.cluster.fault_proxy import DROP, Answer, HttpProxy, TcpProxy, kubeconfig, status
+from tests.support.cluster.harness import INFRASTRUCTURES
+from tests.support.objects import builders
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -109,6 +111,22 @@ def test_an_object_lives_its_whole_life(admin, namespace):
         admin.get(CONFIG_MAPS, "a", namespace)
 
 
+def test_core_objects_are_read_as_models_and_own_kinds_as_their_classes(admin, namespace):
+    admin.create(CONFIG_MAPS, config_map(namespace, "typed", k="1"))
+    found = admin.get(V1ConfigMap, "typed", namespace)
+    assert isinstance(found, V1ConfigMap)
+    assert found.metadata is not None
+    assert (found.metadata.name, found.data) == ("typed", {"k": "1"})
+    assert "typed" in [obj.metadata.name for obj in admin.list(V1ConfigMap, namespace)]
+    assert admin.list(V1ConfigMap, namespace, label_selector="a=b") == []
+    assert admin.get(V1Namespace, namespace).metadata.creation_timestamp.year > 2000
+    assert admin.list(Infrastructure, namespace) == []
+    with pytest.raises(NotFound):
+        admin.get(V1ConfigMap, "missing", namespace)
+    with pytest.raises(TypeError, match="V1ObjectMeta is no class of a kind; pass a Resource"):
+        admin.get(V1ObjectMeta, "typed", namespace)
+
+
 def test_a_status_is_patched_apart_from_its_object(admin, namespace):
     admin.create(INFRASTRUCTURES, builders.infrastructure(namespace, "t"))
     patch = {"status": {"observedGeneration": 1}, "spec": {"region": "other"}}
@@ -117,7 +135,7 @@ def test_a_status_is_patched_apart_from_its_object(admin, namespace):
     assert patched["spec"]["region"] == "eu-1"
 
 
-def test_apply_creates_takes_over_and_drops_what_is_no_longer_named(admin, namespace):
+def test_apply_creates_takes_over_and_drops_fields_no_longer_named(admin, namespace):
     admin.apply(CONFIG_MAPS, config_map(namespace, "a", k="1", l="1"), field_manager="other")
     admin.apply(CONFIG_MAPS, config_map(namespace, "a", k="2", m="2"))
     assert admin.apply(CONFIG_MAPS, config_map(namespace, "a", k="3"))["data"] == {
@@ -139,11 +157,11 @@ def test_a_list_is_complete_however_many_pages_it_takes(through, http, admin, na
 
 
 def refusals(admin, environment, namespace, tmp_path):
-    """What the API server refuses, each as the class that it should be."""
+    """Requests that the API server refuses, each with the expected class of error."""
     taken = config_map(namespace, "taken")
     admin.create(CONFIG_MAPS, taken)
     failing = [{"op": "test", "path": "/metadata/uid", "value": "another"}]
-    nobody = connect(environment.user_kubeconfig("nobody"))
+    unauthorized = connect(environment.user_kubeconfig("nobody"))
     stranger = connect(
         kubeconfig(tmp_path / "bad", environment.url, environment.ca_file, token="wrong-" + "x" * 9)
     )
@@ -153,15 +171,15 @@ def refusals(admin, environment, namespace, tmp_path):
     yield Conflict, 409, lambda: admin.delete(CONFIG_MAPS, "taken", namespace, uid="another")
     yield Invalid, 422, lambda: admin.patch(CONFIG_MAPS, "taken", namespace, failing)
     yield Invalid, 422, lambda: admin.create(CONFIG_MAPS, config_map(namespace, "NO"))
-    yield Forbidden, 403, lambda: nobody.get(CONFIG_MAPS, "taken", namespace)
+    yield Forbidden, 403, lambda: unauthorized.get(CONFIG_MAPS, "taken", namespace)
     yield Unauthorized, 401, lambda: stranger.get(CONFIG_MAPS, "taken", namespace)
     yield ApiError, 400, lambda: admin.list(CONFIG_MAPS, namespace, label_selector="a=b=c")
 
 
-def test_each_refusal_has_its_class_and_says_what_was_asked(
-    admin, environment, namespace, tmp_path
-):
-    for cls, code, ask in refusals(admin, environment, namespace, tmp_path):
+def test_each_refusal_has_its_class_and_names_the_request(admin, environment, namespace, tmp_path):
+    asked = [*refusals(admin, environment, namespace, tmp_path)]
+    assert len(asked) > 5
+    for cls, code, ask in asked:
         with pytest.raises(cls) as caught:
             ask()
         error = caught.value
@@ -248,7 +266,7 @@ def test_an_answer_that_does_not_come_is_a_silence(across, tcp):
     assert "GET /api/v1/namespaces" in caught.value.message
 
 
-def test_nobody_listening_is_one_clear_line(across, tcp, environment):
+def test_a_refused_connection_is_one_clear_line(across, tcp, environment):
     tcp.close()
     with pytest.raises(Unavailable) as caught:
         across.get(NAMESPACES, "default")
@@ -321,7 +339,7 @@ def test_a_stream_yields_whole_lines_however_they_arrive(through, admin, namespa
     assert (event["type"], event["object"]["data"]["text"]) == ("ADDED", text)
 
 
-def test_a_stream_that_falls_silent_says_so(through, namespace):
+def test_a_stream_that_falls_silent_raises(through, namespace):
     query = {"watch": "true", "resourceVersion": "0", "fieldSelector": "metadata.name=none"}
     began = time.monotonic()
     with (

@@ -3,17 +3,17 @@
 from contextlib import suppress
 
 import pytest
-from builders import cluster, infrastructure
-from harness import eventually
 
 from actuator.errors import Invalid
 from actuator.v1alpha1 import Cluster
 from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
 from generic.testing.seed import CRDS
+from tests.support.cluster.harness import eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 
-def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, start, script):
+def test_an_object_without_a_cluster_reports_it_and_continues_when_it_appears(seed, start, script):
     seed.client.delete(CLUSTERS, seed.namespace)
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))

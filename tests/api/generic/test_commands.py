@@ -100,7 +100,7 @@ def test_the_role_of_a_sample_is_the_least_it_needs(command):
 def test_leases_may_be_written_in_the_named_namespaces_alone(command):
     arguments = ["--leader-election-namespace=lead", "--heartbeat-namespace=beat"]
     found = documents(command("rbac", AWS, *arguments).stdout)
-    assert [(one["kind"], one["metadata"].get("namespace")) for one in found] == [
+    assert [(obj["kind"], obj["metadata"].get("namespace")) for obj in found] == [
         ("ClusterRole", None),
         ("Role", "beat"),
         ("Role", "lead"),
@@ -119,7 +119,7 @@ def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
 
     def may_watch_secrets(role):
         return any(
-            "secrets" in one["resources"] and "watch" in one["verbs"] for one in role["rules"]
+            "secrets" in rule["resources"] and "watch" in rule["verbs"] for rule in role["rules"]
         )
 
     assert may_watch_secrets(ignoring)
@@ -128,11 +128,11 @@ def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
 
 def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, here, command):
     version = "rbac.authorization.k8s.io/v1"
-    for one in documents(command("rbac", AWS, "--service-account", "default/aws").stdout):
-        namespace = one["metadata"].get("namespace", "")
-        resource = Resource(version, f"{one['kind'].lower()}s", namespaced=bool(namespace))
-        admin.apply(resource, one)
-        admin.delete(resource, one["metadata"]["name"], namespace)
+    for document in documents(command("rbac", AWS, "--service-account", "default/aws").stdout):
+        namespace = document["metadata"].get("namespace", "")
+        resource = Resource(version, f"{document['kind'].lower()}s", namespaced=bool(namespace))
+        admin.apply(resource, document)
+        admin.delete(resource, document["metadata"]["name"], namespace)
     names = [crd["metadata"]["name"] for crd in documents(command("crds").stdout)]
     assert len(set(names)) == len(KINDS) + 2
     (own,) = documents(command("crds", "mine:Tenant").stdout)

@@ -1,16 +1,16 @@
-"""What a shell completes: names, namespaces and scenarios, from the cluster and the rehearsals."""
+"""Shell completion of names, namespaces and scenarios, from the cluster and the rehearsals."""
 
 import subprocess
 import sys
 from datetime import UTC, datetime
 
 import pytest
-from builders import infrastructure
 from click.shell_completion import ShellComplete
 
 from actuator import ExternalResource
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
 from generic.tools.cli.main import cli
+from tests.support.objects.builders import infrastructure
 
 SCRIPT = f"#!{sys.executable}\nfrom generic.tools.cli.main import main\nmain()\n"
 
@@ -19,16 +19,17 @@ def completed(*words):
     """The completions of the last word."""
     *before, incomplete = map(str, words)
     found = ShellComplete(cli, {}, "actuator", "_ACTUATOR_COMPLETE")
-    return [one.value for one in found.get_completions(before, incomplete)]
+    return [item.value for item in found.get_completions(before, incomplete)]
 
 
 @pytest.fixture
 def orphan(admin, namespace):
     uid = f"{namespace}-uid"
     head = {"api_version": "v1", "kind": "Infrastructure", "namespace": namespace, "name": "i"}
-    let_go = OrphanedFrom(**head, uid=uid, type="t")
-    resource, now = ExternalResource(type="VPC", id="v"), datetime.now(UTC)
-    name = record(admin, let_go, resource, OrphanReason.FORCED, "m", now).metadata.name
+    former = OrphanedFrom(**head, uid=uid, type="t")
+    resource = ExternalResource(type="VPC", id="v")
+    now = datetime.now(UTC)
+    name = record(admin, former, resource, OrphanReason.FORCED, "m", now).metadata.name
     yield name
     admin.delete(ORPHANS, name)
 
@@ -47,7 +48,8 @@ def test_names_of_orphans_are_completed(orphan, environment, line, namespace):
 
 
 def test_namespaces_and_objects_are_completed(seed, environment):
-    flags, space = ("--kubeconfig", environment.kubeconfig), seed.namespace
+    flags = ("--kubeconfig", environment.kubeconfig)
+    space = seed.namespace
     seed.create(infrastructure(space, "net"))
     assert space in completed("explain", *flags, space[:6])
     target = f"{space}/Infrastructure/infra"
@@ -59,9 +61,11 @@ def test_namespaces_and_objects_are_completed(seed, environment):
 def test_scenarios_are_those_of_the_rehearsals():
     aws = completed("drill", "--scenario", "")
     assert {"credentials-revoked", "migration", "webhooks-down"} <= set(aws)
-    own = completed("drill", "all_of_it:OneScenario", "--scenario", "")
+    own = completed("drill", "tests.support.drills.affordable:OneScenario", "--scenario", "")
     assert own == ["deletion-denied", "webhooks-down"]
-    assert completed("drill", "all_of_it:OneScenario", "--scenario", "w") == ["webhooks-down"]
+    assert completed("drill", "tests.support.drills.affordable:OneScenario", "--scenario", "w") == [
+        "webhooks-down"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""A kind outside Gardener reports by the condition Ready; all else is the same machinery."""
+"""A kind outside Gardener reports by the condition Ready; all else is the same code."""
 
 from typing import Annotated, ClassVar
 
 import attrs
-from harness import Script, Seed, eventually, running
 
 from actuator import ActuatorError, ErrorCode, RequeueAfter
 from actuator.cluster import FORCE_DELETION
@@ -13,16 +12,17 @@ from actuator.meta import (
     ForceSource,
     Kind,
     Object,
+    Raw,
     ReadyReasons,
     Schema,
 )
-from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import Script, Seed, eventually, running
 
 
 @attrs.frozen(kw_only=True)
 class TunnelSpec:
-    """What a user asks for."""
+    """The request of a user."""
 
     type: str = ""
     to: str = ""
@@ -30,7 +30,7 @@ class TunnelSpec:
 
 @attrs.define(kw_only=True)
 class TunnelStatus(ConditionedStatus):
-    """What its controller reports."""
+    """The report of its controller."""
 
     address: str | None = None
 
@@ -62,11 +62,11 @@ def test_ready_tells_the_life_of_an_object_that_has_no_last_operation(
     install_crds(admin, [Tunnel])
     seed = Seed(admin, namespace, Tunnel, "tunnel")
     script = Script(Tunnel)
-    forever = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_UNAUTHORIZED)
+    forever = {ErrorCode.ERR_INFRA_UNAUTHORIZED: 0}
 
     def ready():
         conditions = seed.status().get("conditions") or []
-        found = next((c for c in conditions if c["type"] == "Ready"), {})
+        found: Raw = next((c for c in conditions if c["type"] == "Ready"), {})
         return found.get("status"), found.get("reason")
 
     def wait(ctx, obj, cluster):
@@ -79,7 +79,7 @@ def test_ready_tells_the_life_of_an_object_that_has_no_last_operation(
     def deny(ctx, obj, cluster):
         raise ActuatorError("denied", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
 
-    with running(environment, admin, namespace, script, escalations=[forever]):
+    with running(environment, admin, namespace, script, give_up_after=forever):
         script.on = {"reconcile": wait}
         seed.create(tunnel(namespace))
         eventually(lambda: ready() == ("False", "Reconciling"))

@@ -1,4 +1,4 @@
-"""The generic ControlPlane: which parts are deployed, in which order they go, and what stays."""
+"""The generic ControlPlane: the deployed parts, the order of their deletion, and kept objects."""
 
 import base64
 import json
@@ -7,21 +7,22 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-import builders
 import pytest
-from harness import Seed, eventually
 
 from actuator import Resource
 from actuator.errors import NotFound
-from actuator.interface import Permission
 from actuator.meta import format_time
 from actuator.tolerance import decode_tolerantly
 from actuator.v1alpha1 import ControlPlane
 from generic.library.charts import Chart
 from generic.library.controlplane import GenericControlPlane, checksum_of
 from generic.library.controlplane.actuator import _credentials
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.testing.seed import install
+from tests.support.cluster.harness import Seed, eventually
+from tests.support.objects import builders
+from tests.support.objects.stand_ins import UNUSED
 
 SECRETS = Resource("v1", "secrets")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
@@ -44,7 +45,9 @@ class Generated:
     """Secrets in the namespace, marked; cleaning up deletes those not asked for."""
 
     def __init__(self, client, namespace):
-        self.client, self.namespace, self.kept = client, namespace, set()
+        self.client = client
+        self.namespace = namespace
+        self.kept = set()
 
     def ensure(self, configs):
         for name in configs:
@@ -65,7 +68,7 @@ class Plain(GenericControlPlane):
     access_secrets = ("csi",)
     permissions = (
         *GenericControlPlane.permissions,
-        Permission(api_version="v1", resource="secrets", verbs=["list"]),
+        Resource("v1", "secrets").permission("list"),
     )
 
     def __init__(self):
@@ -122,7 +125,7 @@ def deploy(cp: Seed):
 
 
 def is_created(cp):
-    """Nobody runs a resource manager here: the webhooks are reported to be healthy."""
+    """No resource manager runs here: the test reports the webhooks to be healthy."""
     if WEBHOOKS in managed(cp):
         report(cp, WEBHOOKS)
     return cp.last_operation() == ("Create", "Succeeded")
@@ -147,7 +150,7 @@ def managed(cp):
 
 
 def left(cp):
-    """Those that nobody has asked to go."""
+    """The ManagedResources without a deletion timestamp."""
     return {n for n, mr in managed(cp).items() if not mr["metadata"].get("deletionTimestamp")}
 
 
@@ -163,7 +166,7 @@ def hold(cp, *names):
 
 
 def release(cp, *names):
-    """What has gone meanwhile needs nobody to let go of it."""
+    """Remove the finalizers; an object deleted meanwhile has none."""
     for name in names:
         patch = {"metadata": {"finalizers": None}}
         with suppress(NotFound):
@@ -314,7 +317,7 @@ class Rolled(GenericControlPlane):
     """Its pods are to roll when credentials or configuration change."""
 
     def __init__(self):
-        self.told = None
+        self.told = ("", "")
         self.region = "xyz"
 
     def config(self, at):
@@ -396,7 +399,7 @@ def test_missing_credentials_block_no_deletion_whose_config_hook_does_not_need_t
 def test_without_a_name_of_the_credentials_no_request_is_sent(reference):
     """A GET of an empty name is a LIST, which the role of an extension does not allow."""
     obj = decode_tolerantly(ControlPlane, json.dumps({"spec": {"secretRef": reference}}).encode())
-    assert _credentials(None, obj) == ()
+    assert _credentials(UNUSED, obj) == ()
 
 
 def test_it_is_ready_only_once_the_webhooks_are_healthy(cp, start):

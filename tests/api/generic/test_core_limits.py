@@ -3,19 +3,21 @@
 import sys
 import threading
 from functools import partial
-
-from builders import cluster, infrastructure
-from harness import Script, eventually, running
+from types import FrameType
+from typing import Any
 
 from actuator.v1alpha1 import Extension
 from generic.kube.delegating import DelegatingClient
+from tests.support.cluster.harness import Script, eventually, running
+from tests.support.objects.builders import cluster, infrastructure
 
 FRAMES = 6
 
 
 def frames_above():
     """The frames of the framework between the worker's thread and the actuator's method."""
-    frame, found = sys._getframe(2), []
+    frame: FrameType | None = sys._getframe(2)
+    found = []
     while frame is not None:
         if "/generic/" in frame.f_code.co_filename:
             found.append(frame.f_code.co_name)
@@ -69,7 +71,8 @@ class Guarded(DelegatingClient):
 
 def test_no_informer_and_no_scrape_makes_a_request(environment, admin, seed):
     """Also of a kind that may live outside a shoot, whose namespace is looked up then."""
-    refused, script = [], Script(Extension)
+    refused: list[Any] = []
+    script = Script(Extension)
     seed.delete_cluster()
     objects = seed.of(Extension, "one")
     manifest = infrastructure(seed.namespace, seed.namespace, name="one")

@@ -1,10 +1,8 @@
-"""CRDs made from classes: accepted in strict mode, and what goes in comes out."""
+"""CRDs made from classes: accepted in strict mode, and objects are stored unchanged."""
 
 import json
 
 import pytest
-from builders import cluster, infrastructure
-from objects import every_field_of
 
 from actuator.codec import decode, encode
 from actuator.errors import Invalid
@@ -13,6 +11,8 @@ from actuator.v1alpha1 import KINDS, Cluster, DNSRecord, Network, OperatingSyste
 from generic.kube.client import JSON, path_of
 from generic.kube.crds import crd
 from generic.testing.seed import CRDS
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.wire import every_field_of
 
 each = pytest.mark.parametrize("cls", KINDS, ids=lambda cls: cls.__name__)
 
@@ -111,7 +111,7 @@ def test_a_cluster_needs_a_cloud_profile_and_a_shoot_but_no_seed(admin, namespac
     admin.delete(clusters, namespace)
 
 
-def test_what_is_required_is_required(admin, seed):
+def test_each_required_field_is_required(admin, seed):
     for field in ("type", "region", "secretRef"):
         obj = infrastructure(seed.namespace, "nobody")
         del obj["spec"][field]

@@ -4,17 +4,15 @@ import json
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
-from builders import API, infrastructure
-from harness import BINDINGS, FINALIZER, ROLES, Script, cluster_rules, eventually, is_allowed
-from isolation import isolated
 
 from actuator import Resource
 from actuator.errors import NotFound, Unavailable
 from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupEntry
-from generic.controller.predicates import has_name
+from generic.controller.predicates import Predicate
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.library.manifests import manifest
@@ -25,7 +23,19 @@ from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.seed import install
 from generic.tools.cli.load import load_manager
 from generic.tools.drain import release, survey, wait
-from generic.tools.drain.release import State, rows_of_released
+from generic.tools.drain.release import ReleaseState, rows_of_released
+from tests.support.cluster.harness import (
+    BINDINGS,
+    FINALIZER,
+    ROLES,
+    Script,
+    cluster_rules,
+    eventually,
+    is_allowed,
+)
+from tests.support.objects.builders import API, infrastructure
+from tests.support.objects.predicates import has_name
+from tests.support.suite.isolation import isolated
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 FOREIGN = "example.org/foreign"
@@ -77,7 +87,7 @@ def author(tmp_path, monkeypatch, namespace):
 
 @pytest.fixture
 def run(author, environment, admin, command):
-    """Calls the command; returns its answer, and what it wrote to stderr."""
+    """Calls the command; returns its answer and its stderr."""
     install(environment, [Orphan])
 
     def call(*arguments, kubeconfig=environment.kubeconfig, status=0):
@@ -90,7 +100,7 @@ def run(author, environment, admin, command):
 
 @pytest.fixture
 def disown(run):
-    """Releases what a stopped extension without leader election has left."""
+    """Releases the objects of a stopped extension without leader election."""
     return lambda **more: run("--release", "--lease", "none", **more)
 
 
@@ -100,7 +110,7 @@ def orphans(admin, namespace):
 
     def find():
         found = admin.list(ORPHANS)
-        return [one["spec"] for one in found if one["spec"]["object"].get("type") == namespace]
+        return [obj["spec"] for obj in found if obj["spec"]["object"].get("type") == namespace]
 
     return find
 
@@ -132,10 +142,10 @@ def finalizers(seed, name):
 
 
 def states(answer):
-    return {one["name"]: one["state"] for one in answer["objects"]}
+    return {object_["name"]: object_["state"] for object_ in answer["objects"]}
 
 
-def test_where_nothing_is_held_there_is_nothing_to_do(run, seed, namespace):
+def test_drain_succeeds_where_no_object_has_our_finalizer(run, seed, namespace):
     seed.create(infrastructure(namespace, namespace, finalizers=[FOREIGN]))
     answer, _ = run()
     assert answer == {
@@ -146,11 +156,11 @@ def test_where_nothing_is_held_there_is_nothing_to_do(run, seed, namespace):
     seed.patch({"metadata": {"finalizers": None}})
 
 
-def test_what_is_being_deleted_is_waited_for_while_the_extension_runs(
+def test_drain_waits_for_terminating_objects_while_the_extension_runs(
     run, seed, start, gate, namespace, monkeypatch
 ):
     def waits(text, **how):
-        """Told that it has to wait; only from then on the deletion goes on."""
+        """Let the deletion continue once the command reports that it waits."""
         echo(text, **how)
         if text.startswith("waiting for the deletion of 1 object, such as Infrastructure"):
             gate.set()
@@ -167,7 +177,7 @@ def test_what_is_being_deleted_is_waited_for_while_the_extension_runs(
     assert seed.is_gone()
 
 
-def test_what_is_alive_is_listed_at_once_and_left_as_it_is(run, seed, held):
+def test_living_objects_are_listed_at_once_and_left_unchanged(run, seed, held):
     held("one")
     held("two")
     before = [seed.get(name)["metadata"]["resourceVersion"] for name in ("one", "two")]
@@ -181,7 +191,7 @@ def test_what_is_alive_is_listed_at_once_and_left_as_it_is(run, seed, held):
     assert [seed.get(name)["metadata"]["resourceVersion"] for name in ("one", "two")] == before
 
 
-def test_what_nobody_deletes_is_listed_with_its_error_after_the_timeout(run, seed, held):
+def test_a_stuck_object_is_listed_with_its_error_after_the_timeout(run, seed, held):
     held("stuck", deleting=True)
     last = {"description": "the cloud\nsays no", "codes": ["ERR_INFRA_UNAUTHORIZED"]}
     seed.patch({"status": {"lastError": last}}, "stuck", subresource="status")
@@ -204,9 +214,9 @@ def test_an_uninstalled_extension_with_many_objects_leaves_nothing_terminating(
     assert finalizers(seed, "infra-2") == [FOREIGN]
     assert finalizers(seed, "infra-3") == []
     assert finalizers(seed, "infra-5") == [FOREIGN]
-    notes = {one["name"]: one["note"] for one in answer["objects"]}
+    notes = {object_["name"]: object_["note"] for object_ in answer["objects"]}
     assert FOREIGN in notes["infra-2"]
-    assert {(one["id"], one["reason"]) for one in orphans()} == {
+    assert {(orphan["id"], orphan["reason"]) for orphan in orphans()} == {
         (f"vpc-infra-{number}", "Drained") for number in range(6)
     }
     answer, _ = run()
@@ -215,7 +225,7 @@ def test_an_uninstalled_extension_with_many_objects_leaves_nothing_terminating(
     assert len(orphans()) == 6
 
 
-def test_what_others_serve_is_not_ours(run, disown, seed, held):
+def test_objects_of_other_extensions_are_not_ours(run, disown, seed, held):
     held("other-type", deleting=True, type="another")
     held("other-class", **{"class": "garden"})
     assert run()[0]["drained"]
@@ -226,7 +236,7 @@ def test_what_others_serve_is_not_ours(run, disown, seed, held):
     assert states(answer) == {"other-class": "Alive"}
 
 
-def test_what_another_seed_has_taken_over_leaves_no_orphan(disown, seed, held, orphans):
+def test_an_object_migrated_to_another_seed_leaves_no_orphan(disown, seed, held, orphans):
     held("moved", deleting=True)
     moved = {
         "description": "",
@@ -241,7 +251,7 @@ def test_what_another_seed_has_taken_over_leaves_no_orphan(disown, seed, held, o
     assert orphans() == []
 
 
-def test_what_is_not_on_record_is_not_released(run, disown, user, seed, held):
+def test_an_object_that_cannot_be_recorded_is_not_released(run, disown, user, seed, held):
     held("infra", deleting=True)
     extension = "extensions.gardener.cloud"
     allowed = [
@@ -271,7 +281,7 @@ def user(admin, environment, namespace):
         made.append(BINDINGS)
         for rule in rules[:1]:
             first = (rule["verbs"][0], rule["resources"][0], rule["apiGroups"][0])
-            eventually(lambda: is_allowed(admin, name, *first))
+            eventually(lambda first=first: is_allowed(admin, name, *first))
         return environment.user_kubeconfig(name)
 
     yield make
@@ -297,24 +307,24 @@ def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, h
     assert len(orphans()) == 2
 
 
-def test_what_must_not_be_read_is_named(run, user):
+def test_a_resource_that_may_not_be_read_is_named(run, user):
     answer, error = run(kubeconfig=user([]), status=3)
     assert answer is None
     assert "cannot list infrastructures.extensions.gardener.cloud" in error
 
 
-def test_what_is_put_on_again_is_told(admin, manager, seed, held):
+def test_a_finalizer_that_was_added_again_is_reported(admin, manager, seed, held):
     held("infra")
     done = list(release(admin, survey(admin, manager.registrations, ()), SystemClock()))
     seed.patch({"metadata": {"finalizers": [FINALIZER]}}, "infra")
     (row,) = rows_of_released(done, survey(admin, manager.registrations, ()).held)
-    assert row.state is State.ALIVE
+    assert row.state is ReleaseState.ALIVE
     assert "added again" in row.note
 
 
-def test_the_selection_and_no_predicate_decides_what_is_released(admin, seed, held, namespace):
+def test_the_selection_and_no_predicate_decides_about_releases(admin, seed, held, namespace):
     manager = Manager()
-    nothing = [lambda event: 1 / 0, has_name("another")]
+    nothing: list[Predicate] = [lambda event: bool(1 / 0), has_name("another")]
     manager.add(Script(), type=namespace, namespaces=[namespace], predicates=nothing)
     elsewhere = Manager()
     elsewhere.add(Script(), type=namespace, namespaces=["elsewhere"])
@@ -322,16 +332,16 @@ def test_the_selection_and_no_predicate_decides_what_is_released(admin, seed, he
     found = survey(admin, elsewhere.registrations, ())
     assert not found.held
     assert ("mine", namespace) in {
-        (one.request.name, one.request.namespace) for one in found.of_others
+        (other.request.name, other.request.namespace) for other in found.of_others
     }
     found = survey(admin, manager.registrations, ())
     done = list(release(admin, found, SystemClock()))
     (row,) = rows_of_released(done, survey(admin, manager.registrations, ()).held)
-    assert (row.name, row.state) == ("mine", State.RELEASED)
+    assert (row.name, row.state) == ("mine", ReleaseState.RELEASED)
     assert finalizers(seed, "mine") == []
 
 
-def test_what_changes_meanwhile_loses_no_foreign_finalizer_and_a_new_object_keeps_ours(
+def test_a_changed_object_loses_no_foreign_finalizer_and_a_new_object_keeps_ours(
     admin, manager, seed, held
 ):
     held("changed", foreign=[FOREIGN])
@@ -340,14 +350,14 @@ def test_what_changes_meanwhile_loses_no_foreign_finalizer_and_a_new_object_keep
     seed.patch({"metadata": {"finalizers": [FOREIGN, FINALIZER, "example.org/late"]}}, "changed")
     seed.patch({"metadata": {"finalizers": None}}, "replaced")
     held("replaced")
-    assert all(not one.is_held for one in release(admin, found, SystemClock()))
+    assert all(not item.is_held for item in release(admin, found, SystemClock()))
     assert finalizers(seed, "changed") == [FOREIGN, "example.org/late"]
     assert finalizers(seed, "replaced") == [FINALIZER], "another object of the same name"
 
 
-def test_an_api_server_that_is_away_is_waited_for(admin, manager, seed, held):
+def test_drain_waits_for_an_unavailable_api_server(admin, manager, seed, held):
     held("infra", deleting=True)
-    calls = []
+    calls: list[Any] = []
 
     def look():
         calls.append(None)
@@ -383,7 +393,7 @@ def test_while_the_extension_runs_nothing_is_released(run, seed, start, admin, n
     assert finalizers(seed, "infra") == []
 
 
-def test_a_lease_that_nobody_renews_is_waited_for(run, admin, namespace, held):
+def test_drain_waits_for_the_end_of_a_lease_that_is_not_renewed(run, admin, namespace, held):
     spec = {"holderIdentity": "crashed", "leaseDurationSeconds": 1}
     meta = {"name": "mine", "namespace": namespace}
     lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
@@ -393,7 +403,7 @@ def test_a_lease_that_nobody_renews_is_waited_for(run, admin, namespace, held):
     assert states(answer) == {"infra": "Released"}
 
 
-def test_a_lease_that_is_not_there_is_no_sign_that_nobody_runs(run, held, seed, namespace):
+def test_a_missing_lease_does_not_prove_that_no_manager_runs(run, held, seed, namespace):
     held("infra")
     answer, error = run("--release", "--lease", f"{namespace}/other", status=3)
     assert answer is None
@@ -433,7 +443,9 @@ def entries(admin, namespace):
             pass
 
 
-def test_a_guarded_secret_is_released_when_nobody_else_needs_it(disown, admin, namespace, entries):
+def test_a_guarded_secret_is_released_with_the_last_object_that_needs_it(
+    disown, admin, namespace, entries
+):
     def guards():
         return admin.get(SECRETS, "backup", namespace)["metadata"]["finalizers"]
 

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 import yaml
-from builders import infrastructure
-from harness import FINALIZER, eventually
 
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.meta import format_time
 from generic.kube.clock import SystemClock
 from generic.library.charts import find_helm
+from tests.support.cluster.harness import FINALIZER, eventually
+from tests.support.objects.builders import infrastructure
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 JOBS = Resource("batch/v1", "jobs")
@@ -62,7 +62,7 @@ def hooks(run_helm, written, **values):
     sets = [part for key, value in values.items() for part in ("--set-json", f"{key}={value}")]
     done = run_helm("template", written, *sets)
     assert done.returncode == 0, done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Job"]
+    return [obj for obj in yaml.safe_load_all(done.stdout) if obj and obj["kind"] == "Job"]
 
 
 def test_the_hook_waits_for_the_served_types_and_classes_and_ends_in_time(
@@ -94,7 +94,7 @@ def test_the_managers_service_does_not_select_the_hooks_pod(run_helm, written):
     (job,) = hooks(run_helm, written)
     done = run_helm("template", written)
     (service,) = (
-        one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Service"
+        obj for obj in yaml.safe_load_all(done.stdout) if obj and obj["kind"] == "Service"
     )
     labels = job["spec"]["template"]["metadata"]["labels"]
     assert not service["spec"]["selector"].items() <= labels.items()
@@ -107,7 +107,7 @@ def test_a_value_switches_the_hook_off(run_helm, written):
 
 @pytest.fixture
 def job_controller(admin, environment, namespace):
-    """Runs what the hook's Job says as a process, under its account, and says how it ended."""
+    """Runs the command of the hook's Job as a process, under its account; returns its result."""
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
     kubeconfig = environment.user_kubeconfig(f"system:serviceaccount:{namespace}:mine", groups)
     stop = threading.Event()
@@ -146,10 +146,14 @@ def job_controller(admin, environment, namespace):
 def report(admin, namespace, *, succeeded):
     """The status of a Job that has ended, in the two steps that the API server asks for."""
     now = format_time(SystemClock().now())
-    first, last, counter = ("FailureTarget", "Failed", "failed")
+    first = "FailureTarget"
+    last = "Failed"
+    counter = "failed"
     status = {"startTime": now}
     if succeeded:
-        first, last, counter = ("SuccessCriteriaMet", "Complete", "succeeded")
+        first = "SuccessCriteriaMet"
+        last = "Complete"
+        counter = "succeeded"
         status["completionTime"] = now
     conditions = [{"type": type, "status": "True", "reason": "Ended"} for type in (first, last)]
     whole = {"status": {**status, counter: 1, "conditions": conditions}}

@@ -4,14 +4,14 @@ import threading
 
 import attrs
 import pytest
-from builders import infrastructure
-from harness import INFRASTRUCTURES, eventually
 
 from actuator.errors import Gone
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.testing.drill.bystanders import DISTURBANCE, report_health
-from generic.testing.drill.log import EVENT, Log
+from generic.testing.drill.log import EVENT, DrillLog
+from tests.support.cluster.harness import INFRASTRUCTURES, eventually
+from tests.support.objects.builders import infrastructure
 
 NOWHERE = attrs.evolve(Infrastructure.KIND, name="Nowhere", plural="nowheres")
 KINDS = {"Infrastructure": Infrastructure.KIND, "Nowhere": NOWHERE}
@@ -31,7 +31,7 @@ def labelled(admin, namespace):
 
 
 def log_of(admin, namespace):
-    return Log(admin, KINDS, f"{LABEL}={namespace}", lambda _: None)
+    return DrillLog(admin, KINDS, f"{LABEL}={namespace}", lambda _: None)
 
 
 def changes(log, name):
@@ -51,7 +51,9 @@ def test_the_log_has_each_version_once_also_the_last_before_it_ends(admin, names
 
 def test_after_versions_are_lost_a_list_shows_the_newest(admin, namespace, labelled, monkeypatch):
     """As after a restart of the API server, whose cache begins with the newest version."""
-    log, lost, stream = log_of(admin, namespace), threading.Event(), HttpClient.stream
+    log = log_of(admin, namespace)
+    lost = threading.Event()
+    stream = HttpClient.stream
 
     def refuses_once(self, path, query, **options):
         if lost.is_set() and query.get("resourceVersion") and path.endswith("/infrastructures"):
@@ -71,7 +73,7 @@ def test_after_versions_are_lost_a_list_shows_the_newest(admin, namespace, label
 
 
 def test_an_api_server_that_does_not_answer_at_the_end_leaves_a_gap(admin, namespace, monkeypatch):
-    monkeypatch.setattr("generic.testing.drill.log._AT_MOST", 0.5)
+    monkeypatch.setattr("generic.testing.drill.log._MAX_SECONDS", 0.5)
     log = log_of(admin, namespace)
     with log.watching():
         monkeypatch.setattr(HttpClient, "stream", _refuse)
@@ -90,11 +92,11 @@ def test_a_health_condition_is_added_to_an_object_with_or_without_others(
     if conditions:
         full = {"reason": "R", "message": "m"}
         full |= dict.fromkeys(["lastTransitionTime", "lastUpdateTime"], "2026-01-01T00:00:00Z")
-        status = {"status": {"conditions": [{**one, **full} for one in conditions]}}
+        status = {"status": {"conditions": [{**condition, **full} for condition in conditions]}}
         admin.patch(INFRASTRUCTURES, "one", namespace, status, subresource="status")
     report_health(admin, INFRASTRUCTURES, namespace, "one")
     found = admin.get(INFRASTRUCTURES, "one", namespace)["status"]["conditions"]
-    assert [one["type"] for one in found] == [one["type"] for one in conditions or ()] + [
-        DISTURBANCE
-    ]
+    assert [item["type"] for item in found] == [
+        condition["type"] for condition in conditions or ()
+    ] + [DISTURBANCE]
     report_health(admin, INFRASTRUCTURES, namespace, "missing")

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import attrs
-import builders
 import pytest
-from harness import Script, Seed, cluster_rules, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
 from actuator.codec import decode, encode
@@ -25,13 +23,15 @@ from generic.kube.delegating import DelegatingClient
 from generic.kube.dropped import NotStored
 from generic.kube.patches import replace
 from generic.kube.warning_headers import Warnings
+from generic.manager.orphans.ledger import write_status
+from generic.manager.orphans.verification import verify
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
 from generic.reconciler.orphans.kind import OrphanStatus
-from generic.reconciler.orphans.ledger import write_status
 from generic.reconciler.orphans.record import NOT_STORED, mark_gone
-from generic.reconciler.orphans.verification import verify
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.explain import explain
+from tests.support.cluster.harness import Script, Seed, cluster_rules, eventually
+from tests.support.objects import builders
 
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
 POLICIES = Resource("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies", False)
@@ -95,7 +95,7 @@ OLDER: dict[str, tuple[type[Object], dict[str, Any]]] = {
     "message": (Orphan, {"spec__id": None, "spec__message": None}),
     "note": (Orphan, {"status__verifiedAt": None, "status__note": None}),
 }
-"""CRDs by name: the class, and what an earlier version lacked."""
+"""CRDs by name: the class, and the fields that an earlier version lacked."""
 
 
 def named(name: str) -> type[Object]:
@@ -127,7 +127,7 @@ def silos(crds, seed):
 
 
 class Provider(Script):
-    """Saves an id ahead, then creates; `outside` counts what was created."""
+    """Saves an id ahead, then creates; `outside` counts created resources."""
 
     def __init__(self, of: type[Object], provider_status: Any = None, **on: Any) -> None:
         super().__init__(of, **on)
@@ -164,7 +164,8 @@ DROPS = {
 
 @pytest.mark.parametrize("name", DROPS)
 def test_nothing_is_created_on_the_basis_of_an_id_that_is_dropped(admin, silos, start, name):
-    silo, (value, path) = silos(name), DROPS[name]
+    silo = silos(name)
+    value, path = DROPS[name]
     provider = Provider(silo.cls, value)
     manager = start(provider)
     create(silo)
@@ -282,7 +283,10 @@ def test_conditions_as_kubernetes_defines_them_are_complete(silos, start):
     start(Script(silo.cls, reconcile=act))
     create(silo)
     conditions = eventually(lambda: silo.status()["conditions"])
-    assert {one["type"]: one["status"] for one in conditions} == {"Own": "True", "Ready": "True"}
+    assert {condition["type"]: condition["status"] for condition in conditions} == {
+        "Own": "True",
+        "Ready": "True",
+    }
     assert not silo.events("StatusNotWritten")
 
 
@@ -298,8 +302,8 @@ def test_a_force_deletion_whose_status_is_dropped_ends_within_its_budget(silos, 
     silo.delete()
     silo.update_cluster(builders.cluster(silo.namespace, force="true"))
     eventually(silo.is_gone, 20.0)
-    found = [one["spec"] for one in silo.client.list(ORPHANS)]
-    (orphan,) = [one for one in found if one.get("shoot") == silo.namespace]
+    found = [obj["spec"] for obj in silo.client.list(ORPHANS)]
+    (orphan,) = [item for item in found if item.get("shoot") == silo.namespace]
     assert orphan["reason"] == "BudgetExceeded"
     assert "cannot store status.providerStatus" in orphan["message"]
 
@@ -327,7 +331,8 @@ def policy(admin: Any, silo: Seed, expression: str) -> None:
 
 
 WRITTEN = "has(object.status) && has(object.status.providerStatus)"
-ID, FINALIZERS = "/status/providerStatus/vpcId", "/metadata/finalizers"
+ID = "/status/providerStatus/vpcId"
+FINALIZERS = "/metadata/finalizers"
 EDITS = {
     "edited": (
         f'{WRITTEN} ? [JSONPatch{{op: "replace", path: "{ID}", value: "other"}}] : []',
@@ -341,8 +346,9 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_nothing_is_created_while_a_policy_edits_what_protects_it(admin, silos, start, name):
-    silo, (expression, problem) = silos(name), EDITS[name]
+def test_nothing_is_created_while_a_policy_edits_protecting_fields(admin, silos, start, name):
+    silo = silos(name)
+    expression, problem = EDITS[name]
     policy(admin, silo, expression)
     try:
         eventually(lambda: is_edited(silo))
@@ -408,7 +414,7 @@ def owner(namespace: str) -> OrphanedFrom:
     return OrphanedFrom(api_version=api, kind="Silo", namespace=namespace, name="s", uid=namespace)
 
 
-def test_an_orphan_has_in_its_message_what_its_crd_lacks(admin, crds, namespace):
+def test_the_message_of_an_orphan_has_the_fields_that_its_crd_lacks(admin, crds, namespace):
     client = OldOrphans(admin, "id")
     orphan = record(client, owner(namespace), VPC, OrphanReason.FORCED, "why", NOW)
     message = client.stored(orphan).spec.message
@@ -458,13 +464,13 @@ def test_the_finalizer_stays_while_no_orphan_can_hold_the_id(admin, crds, seed, 
     versions = crd(named("message"))["spec"]["versions"]
     admin.patch(CRDS, str(client.resource), "", [replace("/spec/versions", versions)])
     eventually(seed.is_gone)
-    found = [one["spec"] for one in admin.list(client.resource)]
-    assert [one["message"] for one in found if one["shoot"] == seed.namespace] == [
+    found = [obj["spec"] for obj in admin.list(client.resource)]
+    assert [item["message"] for item in found if item["shoot"] == seed.namespace] == [
         f'{NOT_STORED} {{"id": "vpc-1"}}'
     ]
 
 
-def test_an_orphan_that_cannot_hold_a_state_says_so(admin, crds, namespace):
+def test_an_orphan_that_cannot_store_a_state_is_an_error(admin, crds, namespace):
     client = OldOrphans(admin, "note")
     orphan = record(client, owner(namespace), VPC, OrphanReason.FORCED, "", NOW)
     with pytest.raises(NotStored, match=r"cannot store status\.verifiedAt: the CRD orphans\."):
@@ -483,7 +489,11 @@ def test_an_incomplete_orphan_is_never_verified_as_gone(admin, crds, namespace):
 
 def test_a_manager_may_complete_its_orphans(seed, start):
     manager = start(Script())
-    (rule,) = [one for one in cluster_rules(manager) if one["resources"] == ["orphans"]]
+    (rule,) = [
+        cluster_rule
+        for cluster_rule in cluster_rules(manager)
+        if cluster_rule["resources"] == ["orphans"]
+    ]
     assert {"get", "create", "patch"} <= set(rule["verbs"])
 
 
@@ -494,7 +504,7 @@ def test_each_dropped_field_of_a_kind_is_one_line_of_the_log(admin, silos, caplo
     for name in ("first", "second"):
         manifest = builders.infrastructure(silo.namespace, "other", name)
         client.create(silo.resource, {**manifest, "kind": silo.kind.name})
-    lines = [vars(one)["fields"] for one in caplog.records if "warns" in one.message]
+    lines = [vars(item)["fields"] for item in caplog.records if "warns" in item.message]
     path = path_of(silo.resource, silo.namespace)
-    unknown = [one for one in lines if "spec.region" in one["warning"]]
+    unknown = [line for line in lines if "spec.region" in line["warning"]]
     assert unknown == [{"path": path, "warning": 'unknown field "spec.region"'}]

@@ -1,16 +1,15 @@
-"""How long a deletion is tried, as data; and what an object that is stuck says of itself."""
+"""The time limit of a failing deletion, as data; and the status of a stuck object."""
 
 import re
 from datetime import timedelta
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ErrorCode
 from actuator.errors import Forbidden
 from generic.kube.clock import SystemClock
-from generic.reconciler.deletion.escalation import Escalation, Then
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 DAY = 86400.0
 FOREIGN = "example.org/foreign"
@@ -37,8 +36,8 @@ def condition(seed):
     return next((c for c in found if c["type"] == "DeletionBlocked"), None)
 
 
-def stuck(seed, start, actuator, *escalations, clock=None):
-    manager = start(actuator, escalations=escalations, clock=clock)
+def stuck(seed, start, actuator, give_up_after=None, clock=None):
+    manager = start(actuator, give_up_after=give_up_after, clock=clock)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
     seed.delete()
@@ -51,8 +50,9 @@ def gave_up(manager):
 
 
 def test_after_its_time_a_deletion_is_given_up_until_it_is_requested_again(seed, start):
-    clock, actuator = Later(), Script(delete=unauthorized)
-    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+    clock = Later()
+    actuator = Script(delete=unauthorized)
+    day = {ErrorCode.ERR_INFRA_UNAUTHORIZED: DAY}
     manager = stuck(seed, start, actuator, day, clock=clock)
     eventually(lambda: actuator.operations().count("delete") > 2)
     assert gave_up(manager) == 0
@@ -75,8 +75,9 @@ def test_after_its_time_a_deletion_is_given_up_until_it_is_requested_again(seed,
 
 def test_a_wrong_clock_gives_up_no_deletion(seed, start, monkeypatch):
     monkeypatch.setattr("generic.kube.clock.WINDOW", 60.0)
-    clock, actuator = Later(), Script(delete=unauthorized)
-    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+    clock = Later()
+    actuator = Script(delete=unauthorized)
+    day = {ErrorCode.ERR_INFRA_UNAUTHORIZED: DAY}
     manager = stuck(seed, start, actuator, day, clock=clock)
     clock.ahead = timedelta(days=2)
     tried = actuator.operations().count("delete")
@@ -87,9 +88,10 @@ def test_a_wrong_clock_gives_up_no_deletion(seed, start, monkeypatch):
     eventually(seed.is_gone)
 
 
-def test_what_a_wrong_clock_gave_up_is_retried_once_the_clock_is_right(seed, start):
-    clock, actuator = Later(), Script(delete=unauthorized)
-    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+def test_an_object_given_up_by_a_wrong_clock_is_retried_once_the_clock_is_right(seed, start):
+    clock = Later()
+    actuator = Script(delete=unauthorized)
+    day = {ErrorCode.ERR_INFRA_UNAUTHORIZED: DAY}
     manager = stuck(seed, start, actuator, day, clock=clock)
     clock.ahead = timedelta(days=2)
     eventually(lambda: gave_up(manager) == 1)
@@ -98,10 +100,11 @@ def test_what_a_wrong_clock_gave_up_is_retried_once_the_clock_is_right(seed, sta
     eventually(seed.is_gone)
 
 
-def test_what_has_no_such_code_goes_on_for_ever(seed, start):
-    clock, actuator = Later(), Script(delete=unauthorized)
+def test_an_error_without_such_a_code_is_retried_without_limit(seed, start):
+    clock = Later()
+    actuator = Script(delete=unauthorized)
     clock.ahead = timedelta(days=400)
-    other = Escalation(code=ErrorCode.ERR_INFRA_DEPENDENCIES, after=0, then=Then.GIVE_UP)
+    other = {ErrorCode.ERR_INFRA_DEPENDENCIES: 0}
     manager = stuck(seed, start, actuator, other, clock=clock)
     eventually(lambda: actuator.operations().count("delete") > 3)
     assert gave_up(manager) == 0
@@ -109,12 +112,12 @@ def test_what_has_no_such_code_goes_on_for_ever(seed, start):
 
 def test_a_force_deletion_is_never_given_up(seed, start):
     actuator = Script(delete=unauthorized)
-    stuck(seed, start, actuator, Escalation(after=0, then=Then.GIVE_UP))
+    stuck(seed, start, actuator, {None: 0})
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
 
 
-def test_a_stuck_object_says_what_blocks_it_how_often_it_was_tried_and_when_again(seed, start):
+def test_a_stuck_object_reports_the_reason_its_attempts_and_the_next_one(seed, start):
     several = re.compile(r"([3-9]|\d\d+) failed attempts")
     stuck(seed, start, Script(delete=unauthorized))
     found = eventually(lambda: (c := condition(seed)) and several.search(c["message"]) and c)
@@ -146,7 +149,7 @@ def test_a_denied_verb_is_named(seed, start):
     assert 'cannot list resource "secrets"' in found["message"]
 
 
-def test_finalizers_of_others_are_named_when_ours_is_off(seed, start):
+def test_finalizers_of_others_are_named_when_ours_is_removed(seed, start):
     start(Script())
     seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=[FOREIGN]))
     eventually(seed.is_ready)

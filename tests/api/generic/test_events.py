@@ -75,7 +75,7 @@ def found_in_default(client, about: About) -> list[dict]:
     return [event for event in listed if event["involvedObject"]["name"] == about["namespace"]]
 
 
-def test_an_event_says_what_happened_to_which_object_and_who_says_so(client, recorder, about):
+def test_an_event_names_the_object_the_reason_and_the_reporting_component(client, recorder, about):
     recorder.record(about, "FinalizerStripped", "took it off", warning=True)
     [event] = found(client, about)
     assert event["involvedObject"] == {
@@ -101,7 +101,7 @@ def test_a_repeat_counts_up(client, recorder, clock, about):
     assert event["lastTimestamp"] > event["firstTimestamp"]
 
 
-def test_what_differs_or_comes_later_is_another_event(client, recorder, clock, about):
+def test_a_different_or_later_record_is_another_event(client, recorder, clock, about):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no such network")
     recorder.record(dict(about, uid="another"), "Error", "no access")
@@ -130,20 +130,22 @@ def test_memory_is_bounded_and_the_oldest_is_forgotten(client, recorder, about, 
 
 
 def test_failing_to_record_is_only_logged(environment, about, caplog):
-    nobody = connect(environment.user_kubeconfig("nobody"))
-    EventRecorder(nobody, COMPONENT, SystemClock()).record(about, "Error", "no access")
+    unauthorized = connect(environment.user_kubeconfig("nobody"))
+    EventRecorder(unauthorized, COMPONENT, SystemClock()).record(about, "Error", "no access")
     [line] = [r for r in caplog.records if r.name == "generic.kube.events"]
     assert "forbidden" in line.fields["error"]
 
 
 def test_failing_to_record_once_is_only_logged(environment, about, caplog):
-    nobody = connect(environment.user_kubeconfig("nobody"))
-    EventRecorder(nobody, COMPONENT, SystemClock()).record(about, "Deleted", "gone", once=True)
+    unauthorized = connect(environment.user_kubeconfig("nobody"))
+    EventRecorder(unauthorized, COMPONENT, SystemClock()).record(
+        about, "Deleted", "gone", once=True
+    )
     [line] = [r for r in caplog.records if r.name == "generic.kube.events"]
     assert "forbidden" in line.fields["error"]
 
 
-def test_what_is_recorded_once_is_there_once_restarts_included(client, recorder, about):
+def test_an_event_recorded_once_exists_once_also_after_a_restart(client, recorder, about):
     recorder.record(about, "Orphaned", "left behind", warning=True, once=True)
     recorder.record(about, "Orphaned", "said again", once=True)
     EventRecorder(client, COMPONENT, SystemClock()).record(
@@ -155,15 +157,15 @@ def test_what_is_recorded_once_is_there_once_restarts_included(client, recorder,
 
 def test_two_reasons_are_two_events(client, recorder, about):
     recorder.record(about, "Orphaned", "left behind", once=True)
-    recorder.record(about, "Bypassed", "left behind", once=True)
+    recorder.record(about, "FinalizerRemovedExternally", "left behind", once=True)
     assert len(found(client, about)) == 2
 
 
 def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, about, terminating):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no access")
-    recorder.record(about, "LeftOutside", "left", once=True)
-    recorder.record(about, "LeftOutside", "left", once=True)
+    recorder.record(about, "OrphansRecorded", "left", once=True)
+    recorder.record(about, "OrphansRecorded", "left", once=True)
     said, left = sorted(found_in_default(client, about), key=lambda event: event["reason"])
     for event in (left, said):
         involved = {"apiVersion": "v1", "kind": "Namespace", "name": terminating}
@@ -174,7 +176,7 @@ def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, 
 
 def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder, about):
     gone = dict(about, namespace=f"{about['namespace']}-gone")
-    recorder.record(gone, "LeftOutside", "left", once=True)
+    recorder.record(gone, "OrphansRecorded", "left", once=True)
     [event] = found_in_default(client, gone)
     assert event["message"].startswith(f"Infrastructure {gone['namespace']}/shoot: ")
 
@@ -182,13 +184,13 @@ def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder,
 def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, about):
     cluster = dict(about, kind="Cluster", namespace="", name=about["namespace"])
     recorder.record(cluster, "Error", "no access")
-    recorder.record(cluster, "LeftOutside", "left", once=True)
+    recorder.record(cluster, "OrphansRecorded", "left", once=True)
     assert [e["metadata"]["namespace"] for e in found(client, cluster)] == ["default"] * 2
 
 
 @pytest.mark.parametrize("name", ["a" * 253, "a" * 231 + "-" * 10 + "b", "a.b-c"])
 def test_every_name_of_an_object_gives_a_valid_name_of_an_event(client, recorder, about, name):
-    recorder.record(dict(about, name=name), "LeftOutside", "left", once=True)
+    recorder.record(dict(about, name=name), "OrphansRecorded", "left", once=True)
     assert len(found(client, about)) == 1
 
 
@@ -200,7 +202,8 @@ def test_a_long_message_is_cut_at_a_character(client, recorder, about):
 
 
 def test_long_messages_are_not_kept(recorder, about):
-    size, count = 200_000, 40
+    size = 200_000
+    count = 40
     tracemalloc.start()
     try:
         for number in range(count):

@@ -1,4 +1,4 @@
-"""`actuator explain` against the API server: what is stuck, why, and what force would do."""
+"""`actuator explain` against the API server: stuck objects, reasons, and the effects of force."""
 
 import json
 import secrets
@@ -8,9 +8,6 @@ from datetime import timedelta
 import attrs
 import pytest
 import yaml
-from builders import cluster, infrastructure
-from harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
-from proxy import kubeconfig
 
 from actuator import Actuator, ActuatorError, ErrorCode, ExternalResource, Resource, SeedObjects
 from actuator.errors import ApiError, NotFound
@@ -25,6 +22,9 @@ from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
 from generic.testing.seed import install_crds
 from generic.tools.explain import explain, overview
+from tests.support.cluster.fault_proxy import kubeconfig
+from tests.support.cluster.harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 NOW = SystemClock().now
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -33,16 +33,19 @@ NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 HOOKS = Resource(
     "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", namespaced=False
 )
-DECLARED, FOREIGN = "example.org/declared", "example.org/foreign"
+DECLARED = "example.org/declared"
+FOREIGN = "example.org/foreign"
 VPC = ExternalResource(type="AWS::EC2::VPC", id="vpc-1", region="eu-1")
 
 
-class Network(Actuator[Infrastructure]):
+class Network(Actuator[Infrastructure, Raw]):
     """Declares ConfigMaps, and knows of something outside."""
 
     seed_objects = [
-        SeedObjects("v1", "configmaps", finalizers=[DECLARED], label_selector="part=network"),
-        SeedObjects("nowhere.example.org/v1", "nothings"),
+        SeedObjects(
+            Resource("v1", "configmaps"), finalizers=[DECLARED], label_selector="part=network"
+        ),
+        SeedObjects(Resource("nowhere.example.org/v1", "nothings")),
     ]
 
     def reconcile(self, ctx, infrastructure, cluster): ...
@@ -53,7 +56,7 @@ class Network(Actuator[Infrastructure]):
 
 
 class OwnWay(Network):
-    """Has its own force deletion, and cannot say what is outside."""
+    """Has its own force deletion, and cannot list external resources."""
 
     def force_delete(self, ctx, infrastructure, cluster): ...
 
@@ -74,12 +77,12 @@ def registrations(actuator, type_):
 
 @pytest.fixture
 def seed(seed):
-    """The seed; what a test left in deletion goes with it."""
+    """The seed; objects left in deletion by a test are deleted with it."""
     yield seed
-    eventually(lambda: _let_go(seed))
+    eventually(lambda: _is_released(seed))
 
 
-def _let_go(seed):
+def _is_released(seed):
     """Whether nothing holds the object; a webhook that is gone is asked for a moment longer."""
     try:
         seed.patch({"metadata": {"finalizers": None}})
@@ -102,7 +105,7 @@ def about(seed):
 
 @pytest.fixture
 def run(environment, command):
-    """Runs the command; returns what it wrote to stdout and to stderr."""
+    """Runs the command; returns stdout and stderr."""
 
     def runner(*arguments, kubeconfig=environment.kubeconfig, status=0):
         done = command("explain", "--kubeconfig", kubeconfig, *arguments, status=status)
@@ -112,9 +115,9 @@ def run(environment, command):
 
 
 def make_deleting(seed, *finalizers, **more):
-    """An Infrastructure that nobody serves, in deletion."""
-    finalizers = [*finalizers] or [FINALIZER]
-    seed.create(infrastructure(seed.namespace, "net", finalizers=finalizers, **more))
+    """Create a terminating Infrastructure that no manager serves."""
+    given = [*finalizers] or [FINALIZER]
+    seed.create(infrastructure(seed.namespace, "net", finalizers=given, **more))
     seed.delete()
 
 
@@ -135,7 +138,7 @@ def test_an_object_that_a_manager_cannot_delete_is_explained(seed, start, about)
     assert 0 <= standing.deleting.seconds <= since
     assert standing.last_error.codes == ["ERR_INFRA_UNAUTHENTICATED"]
     assert parse_time(standing.last_operation.last_update_time) <= NOW()
-    (cause,) = (one for one in standing.blockers if "the key is revoked" in one)
+    (cause,) = (blocker for blocker in standing.blockers if "the key is revoked" in blocker)
     assert cause.startswith("DeletionBlocked: the key is revoked; ")
     assert cause.endswith(" [ERR_INFRA_UNAUTHENTICATED]")
     assert [(held.finalizer, held.ours) for held in standing.finalizers] == [(FINALIZER, True)]
@@ -210,16 +213,19 @@ def config_map(seed, name, *finalizers, part="network"):
     seed.client.create(CONFIG_MAPS, {"metadata": {**meta, "labels": {"part": part}}})
 
 
-def test_what_a_force_deletion_would_strip_hold_and_leave_is_listed_and_untouched(seed, about):
+def test_seed_objects_and_remaining_resources_of_a_force_deletion_are_listed_unchanged(seed, about):
     make_deleting(seed)
     config_map(seed, "plain")
     config_map(seed, "held", DECLARED, FOREIGN)
     config_map(seed, "elsewhere", DECLARED, part="other")
     removal = about(registrations=registrations(Network(), "net")).removal
-    found = {one.name: (one.stripped, one.holding) for one in removal.seed_objects}
+    found = {
+        seed_object.name: (seed_object.stripped, seed_object.holding)
+        for seed_object in removal.seed_objects
+    }
     assert found == {"plain": ((), ()), "held": ((DECLARED,), (FOREIGN,))}
     assert (removal.actuator, removal.own_way) == ("Network", False)
-    assert removal.left_outside == (VPC,)
+    assert removal.remaining_resources == (VPC,)
     held = seed.client.get(CONFIG_MAPS, "held", seed.namespace)
     assert held["metadata"]["finalizers"] == [DECLARED, FOREIGN]
     assert "deletionTimestamp" not in held["metadata"]
@@ -228,22 +234,23 @@ def test_what_a_force_deletion_would_strip_hold_and_leave_is_listed_and_untouche
         seed.client.patch(CONFIG_MAPS, name, seed.namespace, patch)
 
 
-def test_an_own_force_deletion_is_said_and_what_nobody_can_name_is_unknown(seed, about):
+def test_an_own_force_deletion_is_reported_and_unidentified_resources_are_unknown(seed, about):
     make_deleting(seed)
     removal = about(registrations=registrations(OwnWay(), "net")).removal
     assert removal.own_way
-    assert removal.left_outside == (ExternalResource(type="unknown"),)
+    assert removal.remaining_resources == (ExternalResource(type="unknown"),)
 
 
-def test_an_extension_that_serves_another_type_is_said_to(seed, about):
+def test_an_extension_that_serves_another_type_is_noted(seed, about):
     make_deleting(seed)
     found = about(registrations=registrations(Network(), "another"))
     assert found.removal is None
     assert "the extension serves no Infrastructure of type 'net'" in found.notes
 
 
-def test_an_untouched_object_is_told_the_types_that_are_reconciled_here(seed, about):
-    served, kind = f"{seed.namespace}-acme", Infrastructure.KIND
+def test_an_untouched_object_is_explained_by_the_types_reconciled_here(seed, about):
+    served = f"{seed.namespace}-acme"
+    kind = Infrastructure.KIND
     seed.create(infrastructure(seed.namespace, served, name="other"))
     done = {
         "type": "Create",
@@ -265,7 +272,7 @@ def test_an_untouched_object_is_told_the_types_that_are_reconciled_here(seed, ab
     assert not explain(*arguments[:-1], NOW()).standing.untouched
 
 
-def test_a_kind_that_is_not_installed_is_told_from_a_missing_object(seed):
+def test_a_kind_that_is_not_installed_differs_from_a_missing_object(seed):
     absent = attrs.evolve(Infrastructure.KIND, name="Absent", plural="absents")
     with pytest.raises(ActuatorError, match=r"Absent is not installed here.*actuator crds"):
         explain(seed.client, absent, seed.namespace, "infra", NOW())
@@ -337,7 +344,7 @@ OTHER = {"name": "type", "expression": "object.spec.type == 'x'"}
         ([OTHER], False, False, True),
     ],
 )
-def test_webhooks_that_exempt_objects_under_deletion_are_told_from_others(
+def test_webhooks_that_exempt_objects_under_deletion_are_recognized(
     seed, about, conditions, exempts, ours, conditional
 ):
     make_deleting(seed)
@@ -369,26 +376,26 @@ def test_orphans_of_this_very_object_are_shown(seed, about):
     make_deleting(seed)
     uid = seed.get()["metadata"]["uid"]
     for owner in (uid, "another"):
-        let_go = OrphanedFrom(
+        release = OrphanedFrom(
             api_version=Infrastructure.KIND.api_version,
             kind="Infrastructure",
             namespace=seed.namespace,
             name="infra",
             uid=owner,
         )
-        record(seed.client, let_go, VPC, OrphanReason.FORCED, "why", NOW())
+        record(seed.client, release, VPC, OrphanReason.FORCED, "why", NOW())
     found = about()
     (orphan,) = found.orphans
     assert (orphan.resource, orphan.reason, orphan.state) == (VPC, "ForceDeleted", "Unverified")
     assert orphan.name.startswith(uid)
     assert found.notes == ()
-    for one in seed.client.list(ORPHANS):
-        if one["spec"].get("shoot") == seed.namespace:
-            seed.client.delete(ORPHANS, one["metadata"]["name"])
+    for obj in seed.client.list(ORPHANS):
+        if obj["spec"].get("shoot") == seed.namespace:
+            seed.client.delete(ORPHANS, obj["metadata"]["name"])
 
 
 @contextmanager
-def somebody(environment, admin, *rules):
+def limited_user(environment, admin, *rules):
     """The kubeconfig of a user who may do only this: (group, resources, verbs)."""
     name = f"reader-{secrets.token_hex(4)}"
     listed = [{"apiGroups": [g], "resources": r, "verbs": v} for g, r, v in rules]
@@ -402,20 +409,22 @@ def somebody(environment, admin, *rules):
         admin.delete(ROLES, name)
 
 
-def test_what_explain_may_not_read_is_said_and_the_rest_is_explained(environment, admin, seed, run):
+def test_resources_that_explain_may_not_read_are_listed_and_the_rest_is_explained(
+    environment, admin, seed, run
+):
     make_deleting(seed)
     only = ("extensions.gardener.cloud", ["infrastructures"], ["get", "list"])
     target = f"{seed.namespace}/Infrastructure/infra"
-    with somebody(environment, admin, only) as kubeconfig:
+    with limited_user(environment, admin, only) as kubeconfig:
         client = connect(kubeconfig)
         found = eventually(lambda: _try(client, seed))
         printed, _ = run(target, kubeconfig=kubeconfig)
-    cannot = {(one.verb, one.resource) for one in found.unread}
+    cannot = {(item.verb, item.resource) for item in found.unread}
     assert ("get", "clusters.extensions.gardener.cloud") in cannot
     assert ("get", "secrets") in cannot
     assert ("list", "events") in cannot
     assert ("list", "validatingwebhookconfigurations.admissionregistration.k8s.io") in cannot
-    assert all(one.reason == "forbidden (403)" for one in found.unread)
+    assert all(item.reason == "forbidden (403)" for item in found.unread)
     assert found.standing.forcing.counts is None
     assert found.standing.decision.blocked
     assert found.standing.secret.exists is None
@@ -429,9 +438,9 @@ def _try(client, seed):
     return None
 
 
-def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin, seed, run):
+def test_a_user_who_may_not_read_the_object_gets_one_sentence(environment, admin, seed, run):
     make_deleting(seed)
-    with somebody(environment, admin) as kubeconfig:
+    with limited_user(environment, admin) as kubeconfig:
         where = f"{seed.namespace}/infra/infra"
         _, complaint = run(where, kubeconfig=kubeconfig, status=1)
     assert "cannot get infrastructures.extensions.gardener.cloud" in complaint
@@ -440,7 +449,7 @@ def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin
 
 
 def test_a_namespace_of_which_nothing_may_be_read_is_an_error(environment, admin, seed, run):
-    with somebody(environment, admin) as kubeconfig:
+    with limited_user(environment, admin) as kubeconfig:
         printed, complaint = run(seed.namespace, kubeconfig=kubeconfig, status=1)
     assert printed == ""
     assert "kubectl create clusterrole actuator-explain --verb=get,list" in complaint
@@ -472,10 +481,10 @@ def test_a_namespace_is_a_table_with_the_troubled_first(seed):
     assert names[0] == "infra"
     assert sorted(names) == sorted(["infra", "dns", name])
     assert found.deleting is None
-    assert {one.decision.operation for one in found.objects} == {"delete", "reconcile"}
+    assert {object_.decision.operation for object_ in found.objects} == {"delete", "reconcile"}
 
 
-def test_a_namespace_that_cannot_end_says_what_remains(seed):
+def test_a_namespace_that_cannot_end_names_the_remaining_objects(seed):
     make_deleting(seed)
     seed.client.delete(NAMESPACES, seed.namespace)
 
@@ -497,9 +506,9 @@ def test_the_command_prints_a_page_a_table_and_json(seed, run):
     told = json.loads(printed)
     assert told["version"] == 2
     assert told["standing"]["subject"]["name"] == "infra"
-    assert told["removal"]["leftOutside"] == [attrs.asdict(VPC)]
+    assert told["removal"]["remainingResources"] == [attrs.asdict(VPC)]
     whole, _ = run(seed.namespace, "-o", "json")
-    assert [one["subject"]["name"] for one in json.loads(whole)["objects"]] == ["infra"]
+    assert [object_["subject"]["name"] for object_ in json.loads(whole)["objects"]] == ["infra"]
     assert "hunter2" not in printed + whole
 
 
@@ -509,7 +518,7 @@ def test_several_targets_are_explained_and_a_missing_one_keeps_no_other(seed, ru
     for given in ((seed.namespace, target), (target, "nowhere-to-be-found", seed.namespace)):
         status = 0 if "nowhere-to-be-found" not in given else 1
         printed, complaint = run(*given, "-o", "json", status=status)
-        names = [one.get("namespace", "infra") for one in json.loads(printed)["items"]]
+        names = [item.get("namespace", "infra") for item in json.loads(printed)["items"]]
         assert sorted(names) == ["infra", seed.namespace]
         assert complaint == "Error: namespace nowhere-to-be-found not found\n" * status
     page, _ = run(seed.namespace, target)
@@ -548,7 +557,7 @@ def test_contents_of_secrets_and_states_are_never_printed(seed, run):
         (["NS", "--kind", "nowhere:Thing"], 1, "module 'nowhere' not found"),
     ],
 )
-def test_what_cannot_be_explained_gets_one_sentence(seed, run, arguments, status, words):
+def test_each_wrong_argument_gets_one_sentence(seed, run, arguments, status, words):
     given = [text.replace("NS", seed.namespace) for text in arguments]
     printed, complaint = run(*given, status=status)
     assert words.replace("NS/m", f"{seed.namespace}/m") in complaint

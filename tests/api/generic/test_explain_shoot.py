@@ -6,10 +6,6 @@ Both are the embedded cluster. The real gardener-apiserver is in tests/landscape
 import json
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
-from proxy import kubeconfig
-from simulated_garden import SHOOTS, install_garden
 
 from actuator import ActuatorError, ErrorCode, ExternalResource
 from actuator.cluster import FORCE_DELETION
@@ -18,10 +14,14 @@ from actuator.meta import format_time
 from actuator.v1alpha1 import KINDS, BackupEntry, Extension, Infrastructure
 from generic.kube.client import path_of
 from generic.kube.clock import SystemClock
+from generic.manager.orphans.ledger import read_orphans, write_status
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
 from generic.reconciler.orphans.kind import SHOOT_LABEL, OrphanStatus
-from generic.reconciler.orphans.ledger import read_orphans, write_status
-from generic.tools.explain.garden import EXPLAINED, Landscape, explain_shoot
+from generic.tools.explain.garden import EXPLAINED, LandscapeClients, explain_shoot
+from tests.support.cluster.fault_proxy import kubeconfig
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.cluster.simulated_garden import SHOOTS, install_garden
+from tests.support.objects.builders import cluster, infrastructure
 
 NOW = SystemClock().now
 UNAUTHENTICATED = ErrorCode.ERR_INFRA_UNAUTHENTICATED.value
@@ -73,7 +73,7 @@ def shoot(admin, seed):
 
 @pytest.fixture
 def run(environment, command, seed, monkeypatch):
-    """Runs the command with both kubeconfigs; returns what it wrote to stdout and to stderr."""
+    """Runs the command with both kubeconfigs; returns stdout and stderr."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def runner(*arguments, name="mine", garden=None, kubeconfig=None, status=0):
@@ -142,7 +142,7 @@ def test_a_shoot_whose_deletion_is_stuck_is_explained_across_garden_and_seed(
     (blocked,) = told["seed"]["explanations"]
     assert blocked["standing"]["lastError"]["codes"] == [UNAUTHENTICATED]
     objects = told["seed"]["overview"]["objects"]
-    assert [one["subject"]["kind"] for one in objects] == ["Infrastructure", "Extension"]
+    assert [object_["subject"]["kind"] for object_ in objects] == ["Infrastructure", "Extension"]
     assert "hunter2" not in text + json.dumps(told)
 
 
@@ -171,7 +171,7 @@ def test_open_orphans_are_shown_and_closed_ones_are_not(seed, shoot, run):
         resource = ExternalResource(type="AWS::EC2::VPC", id=f"vpc-{id}", region="eu-1")
         record(seed.client, released, resource, OrphanReason.FORCED, "why", NOW())
     of_shoot = read_orphans(seed.client, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
-    (orphan,) = (one for one in of_shoot if one.spec.id == "vpc-closed")
+    (orphan,) = (obj for obj in of_shoot if obj.spec.id == "vpc-closed")
     write_status(seed.client, orphan, OrphanStatus(state="Closed"))
     text, _ = run()
     seed.client.send(
@@ -188,9 +188,10 @@ def test_many_blocked_objects_are_counted(seed, shoot, admin):
         seed.create(infrastructure(seed.namespace, "net", name=name, finalizers=[FINALIZER]))
         seed.delete(name)
     shoot(UNAUTHENTICATED)
-    both = Landscape(admin, admin)
+    both = LandscapeClients(admin, admin)
     kinds = [cls.KIND for cls in KINDS]
     found = explain_shoot(both, seed.namespace, "mine", NOW(), kinds)
+    assert found.seed.overview is not None
     assert len(found.seed.overview.objects) == EXPLAINED + 2
     assert len(found.seed.explanations) == EXPLAINED
     (note,) = found.seed.notes
@@ -209,9 +210,11 @@ def test_the_explanation_of_a_backup_entry_needs_no_namespace(seed, shoot, admin
     entries.client.delete(entries.resource, entries.name)
     shoot(UNAUTHENTICATED)
     kinds = [cls.KIND for cls in KINDS]
-    found = explain_shoot(Landscape(admin, admin), seed.namespace, "mine", NOW(), kinds)
+    found = explain_shoot(LandscapeClients(admin, admin), seed.namespace, "mine", NOW(), kinds)
     entries.client.patch(entries.resource, entries.name, "", {"metadata": {"finalizers": None}})
-    assert [one.standing.subject.kind for one in found.seed.explanations] == ["BackupEntry"]
+    assert [explanation.standing.subject.kind for explanation in found.seed.explanations] == [
+        "BackupEntry"
+    ]
 
 
 @pytest.fixture
@@ -223,7 +226,7 @@ def unreachable(tmp_path):
 REQUIRED = "--kubeconfig must be that of seed one"
 
 
-def test_without_the_seed_the_garden_is_explained_and_one_sentence_says_why(
+def test_without_the_seed_the_garden_is_explained_with_one_sentence_about_the_seed(
     shoot, run, unreachable, tmp_path
 ):
     shoot(UNAUTHENTICATED)

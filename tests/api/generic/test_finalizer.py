@@ -1,11 +1,11 @@
 """`finalizers.finalizer`: the four states, for anyone who writes a controller by hand."""
 
 import pytest
-from builders import infrastructure
-from harness import INFRASTRUCTURES, eventually
 
 from generic import finalizer
 from generic.kube.finalizers import Stale
+from tests.support.cluster.harness import INFRASTRUCTURES, eventually
+from tests.support.objects.builders import infrastructure
 
 OURS = "example.org/ours"
 FOREIGN = "example.org/foreign"
@@ -13,8 +13,8 @@ FOREIGN = "example.org/foreign"
 
 @pytest.fixture
 def run(admin, seed):
-    """Runs the protocol for the object as it is now; returns what was called with what."""
-    calls = []
+    """Runs the protocol for the object as it is now; returns the calls with their arguments."""
+    calls: list[tuple[str, list[str] | None]] = []
 
     def step(obj=None, apply=None, cleanup=None):
         calls.clear()
@@ -76,10 +76,10 @@ def test_gone_meanwhile_is_success_and_another_object_of_the_name_is_left_alone(
     seed.delete()
     before = seed.get()
 
-    def vanish(_obj):
+    def remove(_obj):
         seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
         seed.create(infrastructure(seed.namespace, "by-hand", finalizers=[OURS]))
 
-    run(before, cleanup=vanish)
+    run(before, cleanup=remove)
     assert seed.get()["metadata"]["finalizers"] == [OURS]
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])

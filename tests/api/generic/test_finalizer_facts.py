@@ -1,15 +1,15 @@
-"""What Kubernetes' documentation says of finalizers ("Finalizers"), and what the server does.
+"""Finalizers in Kubernetes' documentation ("Finalizers"), and the behaviour of the server.
 
-On a core object and on a custom resource. Where the two differ, docs/finalizers.md says so.
+On a core object and on a custom resource. docs/finalizers.md names each difference.
 """
 
 from __future__ import annotations
 
 import pytest
-from answers import CONFIG_MAPS, HELD, INFRASTRUCTURES, Answer, Server
-from harness import eventually
 
-from generic.kube.finalizers import take_off
+from generic.kube.finalizers import patch_removing
+from tests.support.cluster.answers import CONFIG_MAPS, HELD, INFRASTRUCTURES, Answer, Server
+from tests.support.cluster.harness import eventually
 
 OTHER = "example.org/other"
 FINALIZERS = "/metadata/finalizers"
@@ -35,7 +35,7 @@ def held(server):
     """An object under deletion, which two finalizers hold; it goes with the test."""
     server.create("held", finalizers=[HELD, OTHER])
     yield server.delete("held")
-    server.let_go("held")
+    server.release("held")
 
 
 def refused(answer: Answer) -> str:
@@ -63,7 +63,7 @@ def test_only_orphan_dependents_false_is_answered_with_202(server):
         name = f"orphans-{option}".lower()
         server.create(name, finalizers=[HELD])
         assert server.delete(name, orphanDependents=option).status == status
-        server.let_go(name)
+        server.release(name)
 
 
 def test_a_deletion_that_nothing_holds_is_done_at_once(server):
@@ -80,7 +80,7 @@ def test_a_forced_deletion_of_kubectl_waits_for_finalizers_too(server):
     assert (answer.status, answer.finalizers) == (200, [HELD])
     assert answer.deleted_at
     assert server.get("forced").finalizers == [HELD]
-    server.let_go("forced")
+    server.release("forced")
     assert server.get("forced").status == 404
 
 
@@ -100,7 +100,7 @@ def test_the_patch_of_the_last_finalizer_may_clear_the_managed_fields(server, cl
         assert "managedFields" not in server.patch("held", [clear]).body["metadata"]
     server.delete("held")
     uid = server.get("held").body["metadata"]["uid"]
-    answer = server.patch("held", take_off([HELD], uid, [HELD], deleting=True))
+    answer = server.patch("held", patch_removing([HELD], uid, [HELD], deleting=True))
     assert (answer.status, "managedFields" in answer.body["metadata"]) == (200, False)
     assert server.get("held").status == 404
 
@@ -114,7 +114,7 @@ def test_no_finalizer_is_added_after_the_deletion(server, held):
     assert server.get("held").finalizers == [HELD, OTHER]
 
 
-def test_a_finalizer_that_was_taken_off_does_not_come_back(server, held):
+def test_a_removed_finalizer_cannot_be_added_again(server, held):
     server.patch("held", [{"op": "remove", "path": f"{FINALIZERS}/0"}])
     patch = [{"op": "add", "path": f"{FINALIZERS}/-", "value": HELD}]
     assert "no new finalizers can be added" in refused(server.patch("held", patch))
@@ -127,7 +127,7 @@ def test_one_that_is_there_may_be_added_twice(server, held):
 
 
 def test_the_server_itself_adds_a_finalizer_to_a_deleting_object(server, held):
-    """Documented: nobody can. A foreground deletion adds its own, but not one that we took off."""
+    """Documented: no client can. A foreground deletion adds its own, but none that we removed."""
     server.patch("held", [{"op": "remove", "path": f"{FINALIZERS}/0"}])
     again = server.delete("held", propagationPolicy="Foreground")
     assert again.finalizers == [OTHER, "foregroundDeletion"]
@@ -142,7 +142,7 @@ def test_a_changed_deletion_timestamp_is_ignored(server, held, value):
     assert server.get("held").deleted_at == held.deleted_at
 
 
-def test_nobody_sets_a_deletion_timestamp_but_by_a_deletion(server):
+def test_no_client_sets_a_deletion_timestamp_but_by_a_deletion(server):
     made = server.create("new", deletionTimestamp="2001-01-01T00:00:00Z")
     assert (made.status, made.deleted_at) == (201, None)
     patch = {"metadata": {"deletionTimestamp": "2001-01-01T00:00:00Z"}}
@@ -160,7 +160,7 @@ def test_an_object_under_deletion_is_not_resurrected(server, held):
     again = server.create("held")
     assert (again.status, again.body["reason"]) == (409, "AlreadyExists")
     assert "object is being deleted" in again.body["message"]
-    server.let_go("held")
+    server.release("held")
     eventually(lambda: server.get("held").status == 404)
     made = server.create("held")
     assert made.status == 201
@@ -177,7 +177,7 @@ def test_the_spec_of_a_deleting_object_may_change(custom):
     custom.delete("held")
     changed = custom.patch("held", {"spec": {"region": "us"}})
     assert (changed.status, changed.body["spec"]["region"]) == (200, "us")
-    custom.let_go("held")
+    custom.release("held")
 
 
 def test_a_core_object_refuses_an_unqualified_finalizer(core):
@@ -197,12 +197,12 @@ def test_a_custom_resource_takes_an_unqualified_finalizer_with_a_warning(custom)
     changed = custom.patch("changed", {"metadata": {"finalizers": ["unqualified"]}})
     assert (changed.status, changed.finalizers) == (200, ["unqualified"])
     assert "prefer a domain-qualified finalizer name" in changed.warning
-    custom.let_go("made")
-    custom.let_go("changed")
+    custom.release("made")
+    custom.release("changed")
 
 
 @pytest.mark.parametrize("name", ["a/b/c", "EXAMPLE.org/x", "example.org/", ""])
-def test_what_is_no_name_at_all_is_refused_everywhere(server, name):
+def test_an_invalid_finalizer_name_is_refused_everywhere(server, name):
     assert "metadata.finalizers" in refused(server.create("made", finalizers=[name]))
 
 
@@ -210,4 +210,4 @@ def test_what_is_no_name_at_all_is_refused_everywhere(server, name):
 def test_the_names_of_kubernetes_itself_need_no_domain(server, name):
     made = server.create("standard", finalizers=[name])
     assert (made.status, made.warning, made.finalizers) == (201, "", [name])
-    server.let_go("standard")
+    server.release("standard")

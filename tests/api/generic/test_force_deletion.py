@@ -1,13 +1,15 @@
-"""Force deletion: when it counts, what it overtakes, and what it leaves on record."""
+"""Force deletion: its conditions, the calls that it interrupts, and its records."""
+
+from typing import Any
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource, RequeueAfter
 from actuator.codec import decode
 from actuator.interface import Resource
 from generic.reconciler.orphans import ORPHANS, Orphan
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 
 def stuck(ctx, obj, cluster):
@@ -27,14 +29,14 @@ def deleting(seed, start, script):
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
-def test_what_go_parses_as_true_forces(deleting, script, value):
+def test_a_value_that_go_parses_as_true_forces(deleting, script, value):
     deleting.update_cluster(cluster(deleting.namespace, force=value))
     eventually(deleting.is_gone)
     assert script.operations()[-1] == "force_delete"
 
 
 @pytest.mark.parametrize("value", ["0", "false", "F"])
-def test_what_go_parses_as_false_does_not(deleting, script, value):
+def test_a_value_that_go_parses_as_false_does_not_force(deleting, script, value):
     deleting.update_cluster(cluster(deleting.namespace, force=value))
     before = len(script.operations())
     eventually(lambda: len(script.operations()) > before)
@@ -43,7 +45,9 @@ def test_what_go_parses_as_false_does_not(deleting, script, value):
 
 
 @pytest.mark.parametrize("value", ["yes", "", "TrUe", " true"])
-def test_what_go_does_not_parse_is_no_force_deletion_and_an_event_says_so(deleting, script, value):
+def test_a_value_that_go_does_not_parse_is_reported_in_an_event_and_does_not_force(
+    deleting, script, value
+):
     deleting.update_cluster(cluster(deleting.namespace, force=value))
     (event,) = eventually(lambda: deleting.events("ForceDeletionNotUnderstood"))
     assert repr(value) in event["message"]
@@ -86,7 +90,7 @@ def test_an_object_that_is_not_deleting_is_not_forced(seed, start, script):
     assert script.operations() == ["reconcile"]
 
 
-def test_a_failing_force_deletion_keeps_the_finalizer_and_says_why(deleting, script):
+def test_a_failing_force_deletion_keeps_the_finalizer_and_reports_the_error(deleting, script):
     script.on["force_delete"] = stuck
     deleting.update_cluster(cluster(deleting.namespace, force="true"))
     eventually(lambda: "force_delete" in script.operations())
@@ -115,7 +119,7 @@ def test_a_failed_shoot_is_skipped_unless_deletion_is_forced(seed, start, script
 def test_a_delete_that_hangs_is_abandoned_and_its_object_force_deleted(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.5)
     contexts = []
 
     def hang(ctx, obj, cluster):
@@ -162,7 +166,7 @@ def test_a_delete_that_listens_is_not_abandoned(seed, start, script):
 def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.3)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.3)
 
     def force_then_hang(ctx, obj, cluster_):
         seed.update_cluster(cluster(seed.namespace, force="true"))
@@ -177,7 +181,7 @@ def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
 
 
 def orphans(seed):
-    """What is on record for the namespace."""
+    """The recorded orphans of the namespace."""
     shoot = f"actuator.extensions.gardener.cloud/shoot={seed.namespace}"
     return [decode(Orphan, raw).spec for raw in seed.client.list(ORPHANS, label_selector=shoot)]
 
@@ -195,7 +199,7 @@ def ended(manager):
     return {o: n for o, n in counted.items() if n and o not in ("failed", "skipped")}
 
 
-def test_what_is_left_outside_is_on_record_once_before_the_release(seed, start):
+def test_remaining_external_resources_are_recorded_once_before_the_release(seed, start):
     failures = [1, 1]
 
     def force_delete(ctx, obj, cluster):
@@ -213,7 +217,7 @@ def test_what_is_left_outside_is_on_record_once_before_the_release(seed, start):
     assert {(r.resource_type, r.id) for r in recorded} == {("VPC", "vpc-1"), ("Subnet", "")}
     assert len(recorded) == 2
     assert {r.reason for r in recorded} == {"ForceDeleted"}
-    (event,) = seed.events("LeftOutside")
+    (event,) = seed.events("OrphansRecorded")
     assert "2 external resources" in event["message"]
     counted = eventually(lambda: ended(manager))  # once the answer to the release is there
     assert counted == {"orphaned": 1}
@@ -221,7 +225,7 @@ def test_what_is_left_outside_is_on_record_once_before_the_release(seed, start):
 
 def test_nothing_is_released_while_it_cannot_be_recorded(seed, start):
     """The finalizer stays for as long as the API server does not take the record."""
-    refused = []
+    refused: list[Any] = []
 
     class Refusing:
         def __init__(self, client):
@@ -247,7 +251,7 @@ def test_nothing_is_released_while_it_cannot_be_recorded(seed, start):
     assert refused == [[FINALIZER]] * 3
 
 
-def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(seed, start):
+def test_an_actuator_that_cannot_list_external_resources_leaves_an_unknown_one(seed, start):
     class Clueless(Script):
         def external_resources(self, obj):
             raise ValueError("no idea")
@@ -257,7 +261,7 @@ def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(see
 
 
 def test_a_change_of_the_object_in_memory_hides_no_external_resource(seed, start):
-    """Only what is saved counts: force_delete may fail later, and be repeated."""
+    """Only the saved status counts: force_delete may fail later, and be repeated."""
 
     def remember(ctx, obj, cluster):
         obj.status.provider_status = {"vpc": "vpc-1"}

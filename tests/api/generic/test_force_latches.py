@@ -1,7 +1,6 @@
-"""How long a force deletion is remembered that was seen once."""
+"""The time for which a force deletion seen once is remembered."""
 
 import pytest
-from builders import cluster
 
 from actuator import Resource
 from actuator.cluster import ClusterState
@@ -11,6 +10,7 @@ from generic.kube import clusters
 from generic.kube.clusters import CLUSTERS, Clusters
 from generic.kube.headers import cluster_header
 from generic.kube.store import Store
+from tests.support.objects.builders import cluster
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND = Infrastructure.KIND
@@ -28,13 +28,17 @@ class Feed:
         manifest = cluster(name, **more)
         self._version += 1
         manifest["metadata"] |= {"uid": uid, "resourceVersion": str(self._version)}
-        self.clusters.on_event(self.store.observe(manifest))
+        event = self.store.observe(manifest)
+        assert event is not None
+        self.clusters.on_event(event)
         return manifest
 
     def force_and_delete(self, name, uid="1"):
         """As gardenlet does: the Cluster may go before the last extension object."""
         manifest = self.write(name, uid, force="true")
-        self.clusters.on_event(self.store.observe_deleted(manifest))
+        event = self.store.observe_deleted(manifest)
+        assert event is not None
+        self.clusters.on_event(event)
 
     def is_forced(self, name):
         return self.clusters.verdict(KIND, name).forced

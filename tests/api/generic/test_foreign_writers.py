@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 
 import attrs
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, OPERATION, TIMESTAMP, Script, Seed, eventually
 
 from actuator import ActuatorError, Condition, RequeueAfter
 from actuator.conditions import set_condition
@@ -21,9 +20,12 @@ from generic.kube.delegating import DelegatingClient
 from generic.kube.headers import Request
 from generic.kube.patches import replace
 from generic.kube.patches import test as holds
+from tests.support.cluster.harness import FINALIZER, OPERATION, TIMESTAMP, Script, Seed, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 OPERATIONS = ("reconcile", "restore", "migrate", "delete", "force_delete", "requeue")
-SECONDS, PAUSE = 3.0, 0.1
+SECONDS = 3.0
+PAUSE = 0.1
 WRITES = 30
 """To each object, at least: each started an attempt, where some ten follow the backoff."""
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -36,7 +38,7 @@ class Failing(Script):
     def __init__(self):
         super().__init__()
         self.broken = set()
-        self.failed = Counter()
+        self.failed: Counter[Any] = Counter()
 
     def _run(self, operation, ctx, obj, cluster):
         super()._run(operation, ctx, obj, cluster)
@@ -79,7 +81,11 @@ class Writer:
         times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), "2026-01-01T00:00:00Z")
         status = "True" if self.writes % 2 else "False"
         condition = {"type": "Other", "status": status, "reason": "a", "message": "", **times}
-        kept = [one for one in self.seed.status().get("conditions", ()) if one["type"] != "Other"]
+        kept = [
+            condition
+            for condition in self.seed.status().get("conditions", ())
+            if condition["type"] != "Other"
+        ]
         last = {"description": str(self.writes), "progress": self.writes % 100}
         self.seed.patch(
             {
@@ -95,8 +101,8 @@ class Writer:
     def finalizers(self):
         meta = self.seed.get()["metadata"]
         before = meta["finalizers"]
-        others = [one for one in before if one != FINALIZER]
-        after = [one for one in before if one != others[0]]
+        others = [item for item in before if item != FINALIZER]
+        after = [item for item in before if item != others[0]]
         if "deletionTimestamp" not in meta and others[0] == OTHERS[0]:
             after = [*after, "example.org/new"]
         elif "deletionTimestamp" not in meta:
@@ -139,23 +145,24 @@ def test_other_writers_do_not_change_the_rate_of_attempts(seed, forced, start):
     start(script)
     pairs = {}
     for operation in OPERATIONS:
-        place, name = forced if operation == "force_delete" else seed, operation.replace("_", "-")
-        pairs[operation] = [place.of(Infrastructure, one) for one in (name, f"{name}-alone")]
-        for one in pairs[operation]:
+        place = forced if operation == "force_delete" else seed
+        name = operation.replace("_", "-")
+        pairs[operation] = [place.of(Infrastructure, item) for item in (name, f"{name}-alone")]
+        for item in pairs[operation]:
             manifest = infrastructure(
-                one.namespace, seed.namespace, one.name, finalizers=list(OTHERS)
+                item.namespace, seed.namespace, item.name, finalizers=list(OTHERS)
             )
-            one.create(manifest)
+            item.create(manifest)
     for operation, pair in pairs.items():
-        for one in pair:
-            break_operation(one, script, operation)
+        for element in pair:
+            break_operation(element, script, operation)
     over = threading.Event()
     writers = [Writer(disturbed, over, owner_in(disturbed)) for disturbed, _ in pairs.values()]
-    threads = [threading.Thread(target=one.run, daemon=True) for one in writers]
+    threads = [threading.Thread(target=writer.run, daemon=True) for writer in writers]
     for thread in threads:
         thread.start()
     over.wait(SECONDS)
-    eventually(lambda: all(one.writes > WRITES for one in writers))
+    eventually(lambda: all(writer.writes > WRITES for writer in writers))
     over.set()
     for thread in threads:
         thread.join()

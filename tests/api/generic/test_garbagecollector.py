@@ -1,16 +1,16 @@
-"""The simulated garbage collector of gardener-resource-manager: what it deletes, and what not."""
+"""The simulated garbage collector of gardener-resource-manager: deleted and kept objects."""
 
 import random
 
 import pytest
-from harness import eventually
-from shootside import OneShoot
 
 from actuator.interface import CONFIG_MAPS, SECRETS, Resource
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.testing import garbagecollector
 from generic.testing.garbagecollector import GarbageCollector
-from generic.testing.seed import install_crds
+from generic.testing.seed import OneShoot, install_crds
+from tests.support.cluster.harness import eventually
 
 LABEL = {"resources.gardener.cloud/garbage-collectable-reference": "true"}
 KINDS = {"secret": SECRETS, "configmap": CONFIG_MAPS}
@@ -57,15 +57,18 @@ def names(admin, namespace):
         for kind, resource in KINDS.items()
         for obj in admin.list(resource, namespace)
     }
-    return {one for one in found if one[1].startswith("own-")}
+    return {item for item in found if item[1].startswith("own-")}
 
 
-def test_what_nothing_refers_to_is_deleted_and_nothing_else(collector, create, admin, namespace):
+def test_unreferenced_objects_are_deleted_and_no_others(collector, create, admin, namespace):
     """Each referrer refers to one; every other labelled object is unused, or only seems used."""
-    used, unused, plain = set(), set(), set()
+    used: set[tuple[str, str]] = set()
+    unused: set[tuple[str, str]] = set()
+    plain = set()
     for number, (resource, spec) in enumerate(REFERRERS.items()):
         kind = random.choice([*KINDS])
-        name, prefix = f"own-{number}", "reference.resources.gardener.cloud/"
+        name = f"own-{number}"
+        prefix = "reference.resources.gardener.cloud/"
         for each, labelled in KINDS.items():
             create(labelled, name, meta={"labels": LABEL})
             (used if each == kind else unused).add((each, name))
@@ -81,7 +84,7 @@ def test_what_nothing_refers_to_is_deleted_and_nothing_else(collector, create, a
     assert names(admin, namespace) == used | plain
 
 
-def test_what_is_unused_for_a_moment_only_is_kept(collector, create, admin, namespace):
+def test_an_object_unused_for_a_moment_only_is_kept(collector, create, admin, namespace):
     """As between the creation of a Secret and that of its ManagedResource."""
     create(SECRETS, "own-new", meta={"labels": LABEL})
     collector.poll()

@@ -10,8 +10,22 @@ from datetime import timedelta
 import attrs
 import pytest
 from cryptography.hazmat.primitives import serialization
-from documented import run_examples
-from test_secrets import (
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from actuator.codec import decode
+from actuator.errors import ConfigurationError
+from actuator.interface import Resource
+from actuator.v1alpha1 import Cluster
+from generic.library.secrets import (
+    BasicAuth,
+    RsaKey,
+    SecretRotation,
+    SecretsManager,
+    StaticTokens,
+    TokenUser,
+    rotation_of,
+)
+from tests.support.objects.issued_secrets import (
     ASKED,
     CA,
     COMPLETING,
@@ -24,20 +38,7 @@ from test_secrets import (
     names_of,
     secret_names,
 )
-
-from actuator.codec import decode
-from actuator.errors import ConfigurationError
-from actuator.interface import Resource
-from actuator.v1alpha1 import Cluster
-from generic.library.secrets import (
-    BasicAuth,
-    Rotation,
-    RsaKey,
-    SecretsManager,
-    StaticTokens,
-    TokenUser,
-    rotation_of,
-)
+from tests.support.pages.documented import run_examples
 
 pytestmark = pytest.mark.usefixtures("small_authorities")
 
@@ -52,7 +53,7 @@ MONTH = timedelta(days=30)
 
 
 def rotated(rotation):
-    return [attrs.evolve(one, rotation=rotation) for one in GENERATED]
+    return [attrs.evolve(item, rotation=rotation) for item in GENERATED]
 
 
 @pytest.fixture
@@ -102,6 +103,7 @@ def test_rsa_keys_are_pem_of_pkcs_1_and_for_ssh_a_public_line(admin, namespace, 
     key = serialization.load_pem_private_key(data["id_rsa"], password=None)
     public = serialization.load_ssh_public_key(data["id_rsa.pub"])
     assert key.public_key() == public
+    assert isinstance(key, rsa.RSAPrivateKey)
     assert key.key_size == 2048
     assert not data["id_rsa.pub"].endswith(b"\n")
 
@@ -123,8 +125,8 @@ def test_they_are_found_again_after_a_restart_and_persist(admin, namespace, mana
     assert again.ensure(GENERATED) == made
     again.cleanup()
     assert secret_names(admin, namespace) == names_of(made)
-    for one in made.values():
-        secret = admin.get(SECRETS, one.secret_name, namespace)
+    for item in made.values():
+        secret = admin.get(SECRETS, item.secret_name, namespace)
         labels = secret["metadata"]["labels"]
         assert (secret["type"], secret["immutable"]) == ("Opaque", True)
         assert (labels["managed-by"], labels["persist"]) == ("secrets-manager", "true")
@@ -136,8 +138,8 @@ def test_a_rotation_keeps_the_old_ones_until_it_completes(admin, namespace, mana
     preparing = manager()
     during = preparing.ensure(rotated(PREPARING))
     preparing.cleanup()
-    assert {name: one.old.data for name, one in during.items()} == {
-        name: one.kept.data for name, one in before.items()
+    assert {name: item.old.data for name, item in during.items()} == {
+        name: item.kept.data for name, item in before.items()
     }
     assert all(during[name].secret_name != before[name].secret_name for name in before)
     assert during["signing"]["bundle.key"] == (
@@ -149,16 +151,16 @@ def test_a_rotation_keeps_the_old_ones_until_it_completes(admin, namespace, mana
     after = completing.ensure(rotated(COMPLETING))
     completing.cleanup()
     assert names_of(after) == secret_names(admin, namespace)
-    assert [one.secret_name for one in after.values()] == [
-        one.secret_name for one in during.values()
+    assert [item.secret_name for item in after.values()] == [
+        item.secret_name for item in during.values()
     ]
-    assert [one.old for one in after.values()] == [None] * len(GENERATED)
+    assert [item.old for item in after.values()] == [None] * len(GENERATED)
     assert after["signing"].bundle == after["signing"]["id_rsa"]
 
 
 def test_a_rotation_of_one_step_keeps_nothing(manager):
     before = manager().ensure([PASSWORD])["ingress"]
-    rotation = Rotation(keeps_old=False, initiated=ASKED)
+    rotation = SecretRotation(keeps_old=False, initiated=ASKED)
     after = manager().ensure([attrs.evolve(PASSWORD, rotation=rotation)])["ingress"]
     assert after["password"] != before["password"]
     assert after.old is None
@@ -169,11 +171,13 @@ def test_a_shoot_rotates_each_of_its_credentials_by_itself():
     status = {"credentials": {"rotation": told}}
     cluster = decode(Cluster, {"spec": {"shoot": {"status": status}}})
     assert rotation_of(cluster, "serviceAccountKey") == PREPARING
-    assert rotation_of(cluster) == Rotation()
+    assert rotation_of(cluster) == SecretRotation()
 
 
 @pytest.mark.parametrize(
-    "config", [*(attrs.evolve(one, validity=MONTH) for one in GENERATED), CA], ids=lambda c: c.name
+    "config",
+    [*(attrs.evolve(item, validity=MONTH) for item in GENERATED), CA],
+    ids=lambda c: c.name,
 )
 def test_one_that_grew_old_is_kept_for_a_day_beside_its_successor(
     admin, namespace, manager, clock, config
@@ -218,15 +222,15 @@ def test_one_that_ended_is_not_kept(manager, clock):
     assert manager().ensure([config])["ingress"].old is None
 
 
-def test_those_of_gardeners_own_secrets_manager_are_used_until_the_next_rotation(
+def test_secrets_of_gardeners_secrets_manager_are_used_until_the_next_rotation(
     admin, namespace, manager
 ):
     before = manager().ensure(GENERATED)
-    names = {name: leave_as_go_does(admin, namespace, one, name) for name, one in before.items()}
+    names = {name: leave_as_go_does(admin, namespace, item, name) for name, item in before.items()}
     after = manager().ensure(GENERATED)
-    assert {name: one.secret_name for name, one in after.items()} == names
+    assert {name: item.secret_name for name, item in after.items()} == names
     assert after == before
-    assert {one.old.secret_name for one in manager().ensure(rotated(PREPARING)).values()} == set(
+    assert {item.old.secret_name for item in manager().ensure(rotated(PREPARING)).values()} == set(
         names.values()
     )
 
@@ -237,8 +241,9 @@ def test_a_manager_in_the_garden_neither_sees_nor_persists_those_of_the_seed(
     def in_garden():
         return SecretsManager(admin, garden, "provider-test", clock, persist=False)
 
-    in_seed, made = manager().ensure(GENERATED), in_garden().ensure([*GENERATED, *CONFIGS])
-    assert all(made[name] != one for name, one in in_seed.items())
+    in_seed = manager().ensure(GENERATED)
+    made = in_garden().ensure([*GENERATED, *CONFIGS])
+    assert all(made[name] != item for name, item in in_seed.items())
     assert admin.list(SECRETS, garden, label_selector="persist") == []
     selector = "managed-by=secrets-manager,manager-identity=provider-test"
     assert len(admin.list(SECRETS, garden, label_selector=selector)) == len(names_of(made))
@@ -251,8 +256,8 @@ def test_a_manager_in_the_garden_neither_sees_nor_persists_those_of_the_seed(
 def test_no_credential_shows_in_a_repr(manager):
     made = manager().ensure(GENERATED)
     text = repr(made)
-    for one in made.values():
-        for name, value in one.items():
+    for item in made.values():
+        for name, value in item.items():
             assert name == "username" or repr(value)[2:40] not in text
 
 

@@ -1,16 +1,16 @@
-"""Health checks on the embedded cluster: conditions, shoots, and others who write."""
+"""Health checks on the embedded cluster: conditions, shoots, and other writers."""
 
 import base64
 import tempfile
 import threading
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
-from builders import cluster, infrastructure
-from harness import EVENTS, INFRASTRUCTURES, PATIENCE, connected, eventually
 
 from actuator import Resource
 from actuator.errors import Forbidden, ShootUnreachable
+from actuator.interface import resource_of
 from actuator.meta import Condition
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.controller import Again, Done, Failed
@@ -26,18 +26,22 @@ from generic.library.healthchecks import (
     Check,
     HealthChecks,
     HealthContext,
-    HealthReconciler,
     HealthResult,
     daemon_set,
     deployment,
     managed_resource,
+    nodes,
     stateful_set,
-    wants_check,
 )
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.healthchecks.reconciler import HealthReconciler, wants_check
+from generic.library.machines import Machine, MachineDeployment
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import EVENTS, INFRASTRUCTURES, PATIENCE, connected, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 SECRETS = Resource("v1", "secrets")
 CONDITION = "ControlPlaneHealthy"
@@ -45,7 +49,7 @@ GOOD = HealthResult.healthy()
 PERIOD = PATIENCE
 """Seconds between two checks, and for each: no machine is so slow that one is late."""
 LONG_AGO = "2020-01-01T00:00:00Z"
-CREATED = {
+CREATED: dict[str, Any] = {
     "type": "Created",
     "status": "True",
     "reason": "R",
@@ -56,7 +60,7 @@ CREATED = {
 
 
 def foreign(type):
-    """A condition that somebody else has written."""
+    """A condition that another controller has written."""
     times = {"lastTransitionTime": LONG_AGO, "lastUpdateTime": LONG_AGO}
     return {"type": type, "status": "True", "reason": "R", "message": "m", **times}
 
@@ -79,7 +83,7 @@ class Counted:
 
 
 class Health:
-    """A HealthReconciler on the embedded cluster, and what it left there."""
+    """A HealthReconciler on the embedded cluster, and its results there."""
 
     def __init__(self, seed, *checks, **more):
         self.seed = seed
@@ -98,7 +102,7 @@ class Health:
         )
 
     def look(self):
-        """What an informer would have seen by now."""
+        """Observe the objects as an informer would."""
         self.store.observe(self.seed.get())
         self.clusters.observe(self.seed.client.get(CLUSTERS, self.seed.namespace))
 
@@ -177,7 +181,7 @@ def test_several_checks_share_a_condition_and_others_stay_where_they_are(infra):
     assert "Old" not in found
 
 
-def test_what_a_check_raises_is_unknown_and_said(infra):
+def test_an_exception_in_a_check_is_reported_as_unknown(infra):
     def fails(ctx):
         raise KeyError("x")
 
@@ -230,7 +234,7 @@ def test_outside_shoots_hibernation_means_nothing(seed):
     assert Health(seed, lambda ctx: GOOD)()["message"] == "All health checks successful"
 
 
-def test_without_a_cluster_nobody_can_say(infra):
+def test_without_a_cluster_the_condition_is_unknown(infra):
     infra.client.delete(CLUSTERS, infra.namespace)
     health = Health(infra, lambda ctx: GOOD)
     health.store.observe(infra.get())
@@ -288,7 +292,7 @@ def test_another_object_of_the_same_name_never_gets_the_conditions(infra):
     assert health.conditions() == {}
 
 
-def test_a_condition_that_somebody_else_writes_meanwhile_is_kept(infra):
+def test_a_condition_written_by_another_controller_meanwhile_is_kept(infra):
     health = Health(infra, lambda ctx: GOOD)
 
     def interfere():
@@ -302,7 +306,7 @@ def test_a_condition_that_somebody_else_writes_meanwhile_is_kept(infra):
 
 @pytest.mark.parametrize("own", [[], [Condition(**CREATED)]], ids=["none", "one of its own"])
 def test_conditions_written_while_an_actuator_runs_are_not_lost(infra, start, script, gate, own):
-    """And the other way round: what the actuator writes survives the health check."""
+    """And the other way round: a status of the actuator survives the health check."""
     entered = threading.Event()
 
     def works(ctx, obj, cluster):
@@ -340,7 +344,7 @@ def headers(infra):
     return header(infra.get())
 
 
-def test_what_triggers_a_check(infra):
+def test_a_check_is_triggered_by_spec_and_finished_operations(infra):
     request = Request(infra.namespace, "infra")
     old = headers(infra)
 
@@ -405,7 +409,7 @@ def test_a_managed_resource_that_is_missing_is_unhealthy(managed_resources, infr
         ),
     ],
 )
-def test_a_managed_resource_that_is_outdated_or_unhealthy_is_said(
+def test_a_managed_resource_that_is_outdated_or_unhealthy_is_reported(
     managed_resources, infra, generation, conditions, words
 ):
     managed(infra, observedGeneration=generation, conditions=conditions)
@@ -431,7 +435,7 @@ def test_a_managed_resource_that_is_well_is_well(managed_resources, infra):
 
 
 def test_a_managed_resource_that_cannot_be_read_is_unknown(infra, environment):
-    """Another error than not found: here nobody granted the right to read it."""
+    """Another error than not found: here the permission to read it is missing."""
     stranger = connect(environment.user_kubeconfig("stranger"))
 
     def check(ctx):
@@ -499,6 +503,23 @@ def test_workloads_in_the_seed_and_in_the_shoot(infra, environment, kind, check,
             assert health()["status"] == expected
 
 
+def test_nodes_of_the_shoot_are_compared_with_machines_of_the_seed(admin, infra, environment):
+    """More machines are desired than there are; the nodes of other tests change nothing."""
+    install_crds(admin, [Machine, MachineDeployment])
+    shoot_secret(infra, environment)
+    resource = resource_of(MachineDeployment.KIND)
+    manifest = {
+        "apiVersion": resource.api_version,
+        "kind": "MachineDeployment",
+        "metadata": {"name": "pool", "namespace": infra.namespace},
+        "spec": {"replicas": 1000, "template": {}},
+    }
+    infra.client.create(resource, manifest)
+    found = Health(infra, nodes())()
+    assert found["status"] == "Progressing"
+    assert found["message"] == "not enough machine objects created yet (0/1000)."
+
+
 def shoot_secret(infra, environment, name="gardener-internal", kubeconfig=None):
     """A kubeconfig of a "shoot": the embedded cluster, as another administrator."""
     content = kubeconfig or environment.user_kubeconfig("shoot", ["system:masters"]).read_bytes()
@@ -509,7 +530,7 @@ def shoot_secret(infra, environment, name="gardener-internal", kubeconfig=None):
     )
 
 
-def test_without_a_shoot_client_nobody_can_say(infra):
+def test_without_a_shoot_client_the_condition_is_unknown(infra):
     found = Health(infra, deployment("w", shoot_namespace="kube-system"))()
     assert found["status"] == "Unknown"
     assert "Secret gardener-internal or gardener not found" in found["message"]
@@ -588,14 +609,19 @@ def checked(environment, admin, infra):
     with ExitStack() as stack:
 
         def start(actuator, check):
-            options = {"metrics_bind_address": "0", "health_bind_address": "0"}
-            manager = Manager(Options(**options, shutdown_timeout=5.0))
+            options = Options(
+                metrics_bind_address="0", health_bind_address="0", shutdown_timeout=5.0
+            )
+            manager = Manager(options)
             manager.add(actuator, type=infra.namespace)
             # It bounds each check as well: one that is late is a condition that changes.
-            settings = {"types": [infra.namespace], "sync_period": 2.0}
-            manager.add_health_checks(
-                HealthChecks(cls=Infrastructure, checks=[Check(CONDITION, check)], **settings)
+            checks = HealthChecks(
+                cls=Infrastructure,
+                checks=[Check(CONDITION, check)],
+                types=[infra.namespace],
+                sync_period=2.0,
             )
+            manager.add_health_checks(checks)
             stack.enter_context(connected(environment, admin, manager, infra.namespace))
             manager.start()
             return manager
@@ -606,7 +632,8 @@ def checked(environment, admin, infra):
 def test_a_manager_checks_while_its_actuator_runs_and_neither_triggers_the_other(
     infra, checked, script, gate
 ):
-    answers, looks = [HealthResult.unhealthy("down")], []
+    answers = [HealthResult.unhealthy("down")]
+    looks = []
 
     def check(ctx):
         looks.append(True)
@@ -630,7 +657,8 @@ def test_a_manager_checks_while_its_actuator_runs_and_neither_triggers_the_other
     eventually(lambda: condition() == "True")
     assert infra.status()["providerStatus"] == {"vpc": "v"}
     assert script.operations() == ["reconcile"]
-    version, before = infra.get()["metadata"]["resourceVersion"], len(looks)
+    version = infra.get()["metadata"]["resourceVersion"]
+    before = len(looks)
     eventually(lambda: len(looks) >= before + 3)  # by then two are over, and written or not
     assert infra.get()["metadata"]["resourceVersion"] == version
     assert script.operations() == ["reconcile"]

@@ -4,12 +4,12 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from harness import PATIENCE, eventually
 
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.meta import parse_time
 from generic.manager.heartbeat import Heartbeat
+from tests.support.cluster.harness import PATIENCE, eventually
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -32,7 +32,8 @@ class Moved:
 @pytest.fixture
 def beating(admin):
     """Starts heartbeats that end with the test."""
-    stop, threads = threading.Event(), []
+    stop = threading.Event()
+    threads = []
 
     def start(heartbeat):
         thread = threading.Thread(target=heartbeat.run, args=(admin, stop), daemon=True)
@@ -81,7 +82,7 @@ def test_a_lease_of_a_former_process_is_taken_over(admin, namespace, beating):
     assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("new", 30)
 
 
-def test_an_error_is_said_and_tried_again(admin, namespace, beating, caplog):
+def test_an_error_is_logged_and_retried(admin, namespace, beating, caplog):
     late = f"{namespace}-late"
     beating(Heartbeat("test", late, 0.1))
     eventually(lambda: any("heartbeat renewal failed" in r.message for r in caplog.records))
@@ -91,7 +92,8 @@ def test_an_error_is_said_and_tried_again(admin, namespace, beating, caplog):
 
 def test_failures_of_some_seconds_are_no_warning(admin, namespace, caplog):
     """An extension that is uninstalled loses its Role before it is stopped."""
-    stop, failed = threading.Event(), []
+    stop = threading.Event()
+    failed = []
 
     def renewed(ok):
         failed.append(not ok)
@@ -103,7 +105,7 @@ def test_failures_of_some_seconds_are_no_warning(admin, namespace, caplog):
     assert caplog.records == []
 
 
-def test_it_ends_at_once_when_it_is_told(admin, namespace, beating):
+def test_a_heartbeat_ends_at_once_when_it_is_stopped(admin, namespace, beating):
     stop = beating(Heartbeat("test", namespace, 3600))
     eventually(lambda: renewed(admin, namespace))
     stop.set()  # the fixture sees to it that the thread ends

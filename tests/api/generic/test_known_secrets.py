@@ -1,21 +1,22 @@
-"""A Secret that goes before the object that needs it: what was read last ends the object's life."""
+"""A Secret deleted before the object that needs it: the version read last is used for deletion."""
 
+import base64
 import gc
 import logging
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
-from identities import identity_secret, token
 
-from actuator import ActuatorError, Permission, Resource
+from actuator import ActuatorError, Resource, SecretReference
 from actuator.errors import NotFound
 from generic.kube.clock import SystemClock, trusted_now
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.orphans import ORPHANS
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.workload_identities import identity_secret, token
 
 SECRETS = Resource("v1", "secrets")
 PLANTED = "cGxhbnRlZC12YWx1ZQ=="
@@ -23,9 +24,9 @@ NEWER = "bmV3ZXItdmFsdWU="
 
 
 class Reader(Script):
-    """Reads the Secret in every operation, and keeps what it found."""
+    """Reads the Secret in every operation, and keeps the values."""
 
-    permissions = (Permission(api_version="v1", resource="secrets", verbs=["get"]),)
+    permissions = (Resource("v1", "secrets").permission("get"),)
 
     def __init__(self, **on):
         super().__init__(**on)
@@ -55,7 +56,7 @@ def reader(seed, namespace):
 
 def known(manager):
     """The Secrets that a manager remembers, by object."""
-    (watched,) = manager._running.wiring.ours.values()
+    (watched,) = manager._running.wiring.routes.ours.values()
     [(_, watchdog)] = watched.controllers
     return [track.secrets for track in watchdog.tracks.all() if track.secrets]
 
@@ -88,7 +89,7 @@ def test_a_deletion_goes_on_with_the_secret_that_was_read_last(seed, start, read
     assert reader.found[-1] == ("delete", NEWER)
 
 
-def test_that_the_secret_is_gone_is_said_once(seed, start, reader):
+def test_a_missing_secret_has_one_event(seed, start, reader):
     failing = [ActuatorError("no"), ActuatorError("no")]
 
     def delete(ctx, obj, cluster):
@@ -117,7 +118,7 @@ def test_a_force_deletion_gets_it_as_well(seed, start, reader):
     assert reader.found[-1] == ("force_delete", PLANTED)
 
 
-def test_an_object_that_lives_is_told_that_its_secret_is_gone(seed, start, reader):
+def test_a_living_object_gets_an_error_without_its_secret(seed, start, reader):
     start(reader)
     create(seed)
     drop_secret(seed)
@@ -142,7 +143,7 @@ def test_after_a_restart_the_deletion_is_blocked_until_the_secret_is_back(seed, 
     assert reader.found[-1] == ("delete", PLANTED)
 
 
-def test_what_was_read_for_another_object_is_not_used(seed, start, reader):
+def test_a_secret_read_for_another_object_is_not_used(seed, start, reader):
     start(reader)
     create(seed)
     drop_secret(seed)
@@ -155,7 +156,7 @@ def test_what_was_read_for_another_object_is_not_used(seed, start, reader):
     eventually(lambda: seed.is_gone("late"))
 
 
-def test_who_is_let_go_of_is_forgotten_also_when_others_still_hold_the_object(seed, start, reader):
+def test_a_released_object_is_forgotten_also_while_others_still_hold_it(seed, start, reader):
     manager = start(reader)
     foreign = "example.org/foreign"
     seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=[foreign]))
@@ -167,7 +168,7 @@ def test_who_is_let_go_of_is_forgotten_also_when_others_still_hold_the_object(se
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
 
 
-def test_who_migrated_is_forgotten(seed, start, reader):
+def test_a_migrated_object_is_forgotten(seed, start, reader):
     manager = start(reader)
     create(seed)
     seed.ask("migrate")
@@ -176,7 +177,9 @@ def test_who_migrated_is_forgotten(seed, start, reader):
     seed.delete()
 
 
-def test_who_vanished_is_cleaned_up_with_the_last_secret_and_then_forgotten(seed, start, reader):
+def test_a_deleted_object_is_cleaned_up_with_the_last_secret_and_then_forgotten(
+    seed, start, reader
+):
     failing = [ActuatorError("no")]
 
     def delete(ctx, obj, cluster):
@@ -194,7 +197,7 @@ def test_who_vanished_is_cleaned_up_with_the_last_secret_and_then_forgotten(seed
     eventually(lambda: len(known(manager)) == 0)
 
 
-def test_who_goes_without_our_finalizer_is_forgotten(seed, start, reader):
+def test_an_object_deleted_without_our_finalizer_is_forgotten(seed, start, reader):
     manager = start(reader)
     create(seed)
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
@@ -202,7 +205,7 @@ def test_who_goes_without_our_finalizer_is_forgotten(seed, start, reader):
     eventually(lambda: len(known(manager)) == 0)
 
 
-def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
+def test_a_known_secret_is_in_no_log_event_or_record(seed, start, reader, caplog):
     caplog.set_level(logging.DEBUG)
     failing = [ActuatorError("no")]
 
@@ -227,6 +230,53 @@ def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
     for text in texts:
         assert PLANTED not in text
         assert "planted-value" not in text
+
+
+def credentials(ctx, obj, cluster=None):
+    """Read the credentials of an Infrastructure, without returning them."""
+    ref = SecretReference(name="cloudprovider", namespace=obj.metadata.namespace)
+    assert ctx.credentials(ref, "key") == "planted-value"
+
+
+@pytest.mark.parametrize("force", [None, "true"])
+def test_credentials_serve_a_deletion_after_their_secret(seed, start, reader, caplog, force):
+    caplog.set_level(logging.DEBUG)
+    reader.on.update(reconcile=credentials, delete=credentials, force_delete=credentials)
+    start(reader)
+    create(seed)
+    drop_secret(seed)
+    if force:
+        seed.update_cluster(cluster(seed.namespace, force=force))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert reader.found[-1] == ("force_delete" if force else "delete", PLANTED)
+    assert "planted-value" not in repr([vars(record) for record in caplog.records])
+
+
+WRONG_FORMS = {
+    "not UTF-8": b"\xffplanted-value",
+    "a newline at its end": b"planted-value\n",
+    "no value": b"",
+}
+
+
+@pytest.mark.parametrize("form", WRONG_FORMS)
+def test_wrong_credentials_are_reported_with_secret_key_and_code(seed, start, caplog, form):
+    caplog.set_level(logging.DEBUG)
+    value = base64.b64encode(WRONG_FORMS[form]).decode()
+    seed.client.create(SECRETS, planted(seed.namespace, value))
+    start(Reader(reconcile=credentials))
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(lambda: seed.last_operation() == ("Create", "Error"))
+    error = seed.status()["lastError"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert f"Secret {seed.namespace}/cloudprovider: data key key: " in error["description"]
+    events = seed.client.list(Resource("v1", "events"), seed.namespace)
+    texts = repr([seed.get(), events, [vars(record) for record in caplog.records]])
+    assert "planted-value" not in texts
+    assert not value or value not in texts
+    seed.delete()
+    eventually(seed.is_gone)
 
 
 class Later(SystemClock):
@@ -304,5 +354,7 @@ def test_content_that_objects_share_is_kept_once():
     del kept[1:]
     gc.collect()
     assert len(shared._contents) == 1
-    assert kept[0].read(datetime.now(UTC))["data"] == {"key": NEWER}
+    newer = kept[0].read(datetime.now(UTC))
+    assert newer is not None
+    assert newer["data"] == {"key": NEWER}
     assert "planted" not in repr(kept)

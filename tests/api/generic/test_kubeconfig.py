@@ -1,4 +1,4 @@
-"""Configurations and credentials: where they are found, what is wrong with them, their renewal."""
+"""Configurations and credentials: their places, their errors, their renewal."""
 
 import base64
 import json
@@ -15,19 +15,19 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from builders import infrastructure
-from harness import eventually
-from proxy import kubeconfig
 
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized, Unavailable
+from generic.kube.access import find_access
 from generic.kube.client import connect
-from generic.kube.inline_kubeconfig import read_kubeconfig
-from generic.kube.kubeconfig import find_access
+from generic.kube.kubeconfig import read_kubeconfig
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.envtest.certificates import Authority
-from generic.testing.faults import FaultProxy
+from generic.testing.envtest.certificates import LocalAuthority
+from hack.faults import FaultProxy
+from tests.support.cluster.fault_proxy import kubeconfig
+from tests.support.cluster.harness import eventually
+from tests.support.objects.builders import infrastructure
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
@@ -48,14 +48,14 @@ def pod(environment, monkeypatch, tmp_path):
     token = tmp_path / "pod" / "token"
     token.write_text(environment.admin_token)
     (tmp_path / "pod" / "ca.crt").symlink_to(environment.ca_file)
-    monkeypatch.setattr("generic.kube.kubeconfig._SERVICE_ACCOUNT", tmp_path / "pod")
+    monkeypatch.setattr("generic.kube.access._SERVICE_ACCOUNT", tmp_path / "pod")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", address.hostname)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
     return token
 
 
 class Plugin:
-    """An exec plugin: prints what is in its folder, and keeps count of its runs."""
+    """An exec plugin: prints the text in its folder, and counts its runs."""
 
     def __init__(self, folder: Path) -> None:
         self.runs_file = folder / "runs"
@@ -145,7 +145,7 @@ def test_a_context_chooses_the_cluster(environment, tmp_path):
 
 
 def broken():
-    """Kubeconfigs that cannot be used, and what the message must contain."""
+    """Kubeconfigs that cannot be used, and the words of the message."""
     good = {
         "clusters": [{"name": "c", "cluster": {"server": "https://a.example"}}],
         "users": [{"name": "u", "user": {}}],
@@ -174,7 +174,7 @@ def broken():
     yield "server-no-url", cluster(server="not a url"), "server"
     yield "insecure", cluster(**{"insecure-skip-tls-verify": True}), "certificate-authority"
     yield "ca-missing", cluster(**{"certificate-authority": "/missing.crt"}), "missing.crt"
-    yield "ca-no-base64", cluster(**{"certificate-authority-data": "%"}), "cannot use"
+    yield "ca-no-base64", cluster(**{"certificate-authority-data": "%"}), "-data; set PEM"
     yield "ca-rubbish", cluster(**{"certificate-authority-data": rubbish}), "certificate-authority"
     yield (
         "certificate-rubbish",
@@ -249,7 +249,7 @@ def test_a_rotated_client_certificate_is_read_again_once_the_old_one_is_refused(
     assert works(client)
 
 
-def test_what_a_kubeconfig_has_inline_is_in_no_file_while_it_is_used(
+def test_inline_credentials_of_a_kubeconfig_are_in_no_file_while_used(
     environment, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -299,10 +299,10 @@ def test_a_token_of_short_life_does_not_cost_a_run_for_each_request(plugin, plug
     assert plugin.runs == 2  # at connect, and because it is over already
 
 
-def test_a_plugin_that_fails_later_says_why_and_is_asked_again(
+def test_a_plugin_that_fails_later_is_reported_and_run_again(
     plugin, plugged, environment, monkeypatch
 ):
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.access._FRESH", 0.0)
     plugin.prints("expired")
     client = connect(plugged)
     plugin.fails("the identity provider is down")
@@ -321,7 +321,9 @@ def test_a_renewal_that_fails_early_leaves_the_old_token_in_use(
     client = connect(plugged)
     plugin.fails("the identity provider is down")
     assert works(client)
-    assert [record.message for record in caplog.records] == ["credential refresh failed"]
+    assert [record.message for record in caplog.records] == [
+        "credential refresh failed, using the previous one"
+    ]
 
 
 def test_no_token_is_ever_in_a_log_or_an_error(plugin, plugged, caplog):
@@ -339,19 +341,23 @@ class RotatingServer:
     """The API server behind a TLS server that asks for no client certificate; its CA can change."""
 
     def __init__(self, proxy, folder, token):
-        self.proxy, self.url, self.folder, self.token = proxy, proxy.url, folder, token
+        self.proxy = proxy
+        self.url = proxy.url
+        self.folder = folder
+        self.token = token
         self.ca_file = folder / "ca.crt"
         proxy._context.verify_mode = ssl.CERT_NONE
         self.publish(self.rotate())
 
     def rotate(self) -> bytes:
         """Serve with a certificate of a new CA, which is returned; open connections end."""
-        authority = Authority.new("rotated")
+        authority = LocalAuthority.new("rotated")
         self.serve(authority)
         return authority.key_pair.certificate
 
-    def serve(self, authority: Authority) -> None:
-        certificate, key = self.folder / "tls.crt", self.folder / "tls.key"
+    def serve(self, authority: LocalAuthority) -> None:
+        certificate = self.folder / "tls.crt"
+        key = self.folder / "tls.key"
         key.unlink(missing_ok=True)
         authority.serving(["127.0.0.1"]).save(certificate, key)
         self.proxy._context.load_cert_chain(certificate, key)
@@ -367,7 +373,7 @@ class RotatingServer:
 
 @pytest.fixture
 def rotating(environment, tmp_path, monkeypatch):
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.2)
+    monkeypatch.setattr("generic.kube.access._FRESH", 0.2)
     (tmp_path / "server").mkdir()
     with FaultProxy(environment.kubeconfig, tmp_path) as proxy:
         yield RotatingServer(proxy, tmp_path / "server", environment.admin_token)
@@ -389,7 +395,8 @@ def as_a_file(rotating, pod, folder, monkeypatch):
 
 def as_data(rotating, pod, folder, monkeypatch):
     """The CA is in the kubeconfig itself, which is written anew with it."""
-    path, publish = folder / "k", rotating.publish
+    path = folder / "k"
+    publish = rotating.publish
 
     def write(ca):
         kubeconfig(path, rotating.url, token=rotating.token)
@@ -427,9 +434,14 @@ def test_a_rotated_ca_is_used_soon_after_it_is_on_disk(rotating, pod, tmp_path, 
 def test_a_manager_serves_again_after_the_ca_was_rotated(rotating, seed, script, tmp_path):
     seed.create(infrastructure(seed.namespace, seed.namespace, "before"))
     path = kubeconfig(tmp_path / "k", rotating.url, rotating.ca_file, token=rotating.token)
-    addresses = {"metrics_bind_address": "0", "health_bind_address": "0"}
-    namespaced = {"leader_election_namespace": seed.namespace, "shutdown_timeout": 5.0}
-    manager = Manager(Options(kubeconfig=path, **addresses, **namespaced))
+    options = Options(
+        kubeconfig=path,
+        metrics_bind_address="0",
+        health_bind_address="0",
+        leader_election_namespace=seed.namespace,
+        shutdown_timeout=5.0,
+    )
+    manager = Manager(options)
     manager.add(script, type=seed.namespace)
     manager.start()
     try:
@@ -449,7 +461,7 @@ def test_a_new_ca_on_disk_is_used_before_the_server_changes(rotating, tmp_path, 
     client = as_a_file(rotating, None, tmp_path, monkeypatch)
     assert works(client)
     before = rotating.ca_file.read_bytes()
-    authority = Authority.new("next")
+    authority = LocalAuthority.new("next")
     rotating.publish(before + authority.key_pair.certificate)
     time.sleep(0.3)
     assert works(client)
@@ -462,17 +474,23 @@ def test_a_tls_failure_has_the_configuration_read_again_though_no_file_changed(
 ):
     """For instance where the file changed between its reading and the look at its age."""
     client = as_a_file(rotating, None, tmp_path, monkeypatch)
-    monkeypatch.setattr("generic.kube.kubeconfig._versions", lambda _files: [])
+    monkeypatch.setattr("generic.kube.access._versions", lambda _files: [])
     client._access._versions = []
     rotating.publish(rotating.rotate())
     assert works_again(client)
 
 
 def test_a_storm_of_tls_failures_reads_the_configuration_once(rotating, tmp_path, monkeypatch):
-    client, loads = as_a_file(rotating, None, tmp_path, monkeypatch), []
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 60.0)
+    client = as_a_file(rotating, None, tmp_path, monkeypatch)
+    loads = []
+    monkeypatch.setattr("generic.kube.access._FRESH", 60.0)
     load = client._access._load
-    monkeypatch.setattr(client._access, "_load", lambda: loads.append(1) or load())
+
+    def counted():
+        loads.append(1)
+        return load()
+
+    monkeypatch.setattr(client._access, "_load", counted)
     rotating.rotate()
 
     def ask(_number):
@@ -487,10 +505,11 @@ def test_a_storm_of_tls_failures_reads_the_configuration_once(rotating, tmp_path
 def test_a_kubeconfig_that_became_unusable_is_logged_once_and_the_old_one_stays(
     environment, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.access._FRESH", 0.0)
     token = environment.admin_token
     path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
-    client, content = connect(path), path.read_text()
+    client = connect(path)
+    content = path.read_text()
     path.write_text("a: [")
     assert all(works(client) for _ in range(5))
     assert [record.message for record in caplog.records] == [
@@ -506,7 +525,7 @@ def test_a_kubeconfig_that_became_unusable_is_logged_once_and_the_old_one_stays(
 def test_a_kubeconfig_that_names_another_server_later_does_not_move_the_client(
     environment, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.access._FRESH", 0.0)
     token = environment.admin_token
     path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
     client = connect(path)
@@ -555,15 +574,22 @@ print("kubernetes" in sys.modules)
 """
 
 
-def test_an_inline_kubeconfig_needs_no_second_package(environment, tmp_path):
+def test_only_a_plugin_needs_the_official_package(plugin, plugged, environment, tmp_path):
     """Its import takes longer than all of ours."""
+    plugin.prints("a-token")
 
     def loads(path):
         command = [sys.executable, "-c", LOADED, str(path)]
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
     assert loads(environment.kubeconfig) == "False"
-    assert loads(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")) == "True"
+    assert loads(plugged) == "True"
+    ca = environment.ca_file
+    token = tmp_path / "token"
+    token.write_text("a-token")
+    files = kubeconfig(tmp_path / "files", environment.url, ca, tokenFile=str(token))
+    password = kubeconfig(tmp_path / "basic", environment.url, ca, username="a", password="b")
+    assert [loads(path) for path in (files, password)] == ["False", "False"]
 
 
 CREDENTIALS = {

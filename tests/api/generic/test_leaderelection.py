@@ -9,17 +9,17 @@ from collections.abc import Callable
 import pytest
 
 from actuator.errors import Forbidden, LeaseLost
-from generic.controller.metrics import Metrics
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
+from generic.serving.metrics import Metrics
 from generic.testing.envtest import Environment
-from generic.testing.envtest.servers import Server
+from generic.testing.envtest.servers import KillableServer
 
 LEASE = "gardener-actuator"
 LONG = Timing(lease_duration=15, renew_deadline=10, retry_period=0.2)
 PATIENT = Timing(lease_duration=90, renew_deadline=60, retry_period=0.2)
-"""For what takes seconds on an idle machine."""
+"""Seconds for waits that take some seconds on an idle machine."""
 STEADY = Timing(lease_duration=4.5, renew_deadline=4, retry_period=0.4)
 """Short enough to be waited for, long enough for a machine that is busy with other things."""
 PAST_DEADLINE = 4.2
@@ -32,7 +32,7 @@ from pathlib import Path
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.manager.leaderelection import LeaderElector, Timing
-from generic.controller.metrics import Metrics
+from generic.serving.metrics import Metrics
 
 kubeconfig, namespace, name = sys.argv[1:]
 LeaderElector(
@@ -46,7 +46,7 @@ LeaderElector(
 
 
 class Candidate:
-    """An elector in a thread, and what it told."""
+    """An elector in a thread, and its notifications."""
 
     def __init__(self, client, namespace: str, timing: Timing) -> None:
         self.started = threading.Event()
@@ -84,7 +84,7 @@ class Candidate:
 
 
 class Hanging:
-    """A client whose writes hang while told so, as on a connection that died silently."""
+    """A client whose writes hang on request, as on a connection that died silently."""
 
     def __init__(self, client) -> None:
         self._client = client
@@ -123,8 +123,8 @@ def candidate(client, namespace):
         return made[-1]
 
     yield make
-    for one in made:
-        one.end()
+    for item in made:
+        item.end()
 
 
 def record(client, namespace: str) -> dict:
@@ -164,7 +164,7 @@ def test_a_release_hands_over_within_one_retry_period(client, namespace, candida
     assert record(client, namespace)["leaseTransitions"] == 1
 
 
-def test_a_released_lease_names_nobody(client, namespace, candidate):
+def test_a_released_lease_has_no_holder(client, namespace, candidate):
     first = candidate()
     assert first.started.wait(60)
     first.end()
@@ -177,6 +177,7 @@ def test_the_lease_of_a_killed_holder_is_taken_when_it_has_run_out(
 ):
     command = [sys.executable, "-c", HOLDER, str(kubeconfig), namespace, LEASE]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
         assert holder.stdout.readline() == "leading\n"
         assert record(client, namespace)["leaseDurationSeconds"] == 5, "whole seconds, and no fewer"
         successor = candidate()
@@ -203,7 +204,7 @@ def test_the_times_written_in_a_lease_are_not_believed(client, namespace, candid
     assert record(client, namespace)["leaseTransitions"] == 7
 
 
-def test_who_finds_the_lease_taken_has_lost_at_once(client, namespace, candidate):
+def test_a_leader_that_finds_the_lease_taken_has_lost_at_once(client, namespace, candidate):
     one = candidate(LONG)
     assert one.started.wait(60)
     client.patch(LEASES, LEASE, namespace, {"spec": {"holderIdentity": "somebody"}})
@@ -233,7 +234,7 @@ def test_the_lease_is_lost_at_the_deadline_also_while_a_request_hangs(client, ca
     assert len(one.lost) == 1
 
 
-def test_somebodys_label_on_the_lease_costs_nobody_the_lead(client, namespace, candidate):
+def test_a_foreign_label_on_the_lease_ends_no_leadership(client, namespace, candidate):
     one = candidate(STEADY)
     assert one.started.wait(60)
     client.patch(LEASES, LEASE, namespace, {"metadata": {"labels": {"a": "b"}}})
@@ -261,7 +262,8 @@ def test_a_renewal_is_one_request(kubeconfig, candidate):
     )
     assert one.started.wait(60)
     assert eventually(lambda: len(seen) > 4)
-    methods, took = list(seen), time.monotonic() - began
+    methods = list(seen)
+    took = time.monotonic() - began
     assert methods[:2] == ["GET", "POST"]
     assert set(methods[2:]) == {"PATCH"}
     assert len(methods) <= 3 + took / (0.8 * LONG.retry_period)
@@ -269,11 +271,11 @@ def test_a_renewal_is_one_request(kubeconfig, candidate):
 
 def test_an_error_is_logged_once_and_tried_again(environment, namespace, client, candidate, caplog):
     asked: list[str] = []
-    nobody = connect(
+    unauthorized = connect(
         environment.user_kubeconfig("nobody"), observe=lambda method, *_: asked.append(method)
     )
     with caplog.at_level(logging.WARNING, "generic.manager.leaderelection"):
-        one = candidate(of=nobody)
+        one = candidate(of=unauthorized)
         assert eventually(lambda: len(asked) > 2)  # so that two answers have been dealt with
         assert one.thread.is_alive()
         assert not one.leads
@@ -282,7 +284,7 @@ def test_an_error_is_logged_once_and_tried_again(environment, namespace, client,
 
 
 class Forbidding:
-    """A client whose writes are refused once told so, as after its Role was deleted."""
+    """A client whose writes are refused on request, as after its Role was deleted."""
 
     def __init__(self, client) -> None:
         self._client = client
@@ -300,7 +302,7 @@ class Forbidding:
 
 
 def warnings_of(caplog) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+    return [item.getMessage() for item in caplog.records if item.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("stops_first", [False, True], ids=["role first", "stop first"])
@@ -355,11 +357,15 @@ def test_waiting_ends_with_stop_and_leading_with_release(candidate):
 
 def test_a_leader_that_cannot_start_is_no_leader(client, namespace):
     lost = threading.Event()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
     elector = LeaderElector(
         client,
         namespace,
         LEASE,
-        on_started=lambda: 1 // 0,
+        on_started=fail,
         on_lost=lost.set,
         clock=SystemClock(),
         metrics=Metrics(),
@@ -377,14 +383,14 @@ def test_timing_that_cannot_work_is_refused(values):
         Timing(lease_duration=duration, renew_deadline=deadline, retry_period=period)
 
 
-def test_a_restart_of_the_api_server_costs_nobody_the_lead_but_a_long_absence_does():
+def test_a_long_absence_of_the_api_server_ends_the_leadership_and_a_restart_does_not():
     with Environment() as environment:
         client = connect(environment.kubeconfig)
         patient = Candidate(client, "default", PATIENT)
         assert patient.started.wait(60)
         before = record(client, "default")["renewTime"]
         environment.stop_apiserver()
-        environment.restart(Server.APISERVER)
+        environment.restart(KillableServer.APISERVER)
         assert eventually(lambda: record(client, "default")["renewTime"] > before)
         assert patient.leads
         assert patient.lost == []
@@ -392,7 +398,7 @@ def test_a_restart_of_the_api_server_costs_nobody_the_lead_but_a_long_absence_do
 
         hasty = Candidate(client, "default", STEADY)
         assert hasty.started.wait(60)
-        environment.kill(Server.APISERVER)
+        environment.kill(KillableServer.APISERVER)
         gone = time.monotonic()
         assert eventually(lambda: len(hasty.lost) == 1)
         assert hasty.lost[0] - gone <= STEADY.renew_deadline + LATER

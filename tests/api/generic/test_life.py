@@ -1,8 +1,12 @@
-"""The life of an object: what is called, what is written, and how many requests that takes."""
+"""The life of an object: calls, writes, and the number of requests."""
+
+from typing import Any
 
 import pytest
-from builders import infrastructure
-from harness import (
+
+from actuator import ActuatorError, Condition, ErrorCode, RequeueAfter, Result
+from generic.kube.headers import Request, header
+from tests.support.cluster.harness import (
     FINALIZER,
     INFRASTRUCTURES,
     OPERATION,
@@ -12,11 +16,9 @@ from harness import (
     eventually,
     samples,
 )
+from tests.support.objects.builders import infrastructure
 
-from actuator import ActuatorError, Condition, ErrorCode, RequeueAfter, Result
-from generic.kube.headers import Request, header
-
-REST = {
+REST: dict[str, Any] = {
     "status": "True",
     "reason": "R",
     "message": "m",
@@ -89,7 +91,7 @@ def test_a_later_reconcile_costs_two_requests(seed, start, script):
 def test_without_a_timestamp_processing_is_published_and_the_request_removed_first(
     seed, start, script
 ):
-    seen = []
+    seen: list[Any] = []
     script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(seed.get())
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
@@ -102,7 +104,7 @@ def test_without_a_timestamp_processing_is_published_and_the_request_removed_fir
 
 
 def test_the_finalizer_is_there_before_the_first_call(seed, start, script):
-    seen = []
+    seen: list[Any] = []
     script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(
         (seed.get()["metadata"]["finalizers"], obj.metadata.finalizers)
     )
@@ -112,7 +114,7 @@ def test_the_finalizer_is_there_before_the_first_call(seed, start, script):
     assert seen == [(["example.org/foreign", FINALIZER],) * 2]
 
 
-def test_what_an_actuator_writes_into_the_status_is_stored(seed, start, script):
+def test_the_status_that_an_actuator_writes_is_stored(seed, start, script):
     def reconcile(ctx, obj, cluster):
         obj.status.provider_status = {"vpc": {"id": "vpc-1"}}
         ctx.save(obj)
@@ -137,7 +139,7 @@ def test_an_error_is_in_the_status_with_its_codes_and_is_tried_again(seed, start
             raise failures.pop()
         seen.append(seed.status())
 
-    seen = []
+    seen: list[Any] = []
     script.on["reconcile"] = reconcile
     never_slow(start(script))
     seed.create(requested(seed))
@@ -170,7 +172,7 @@ def test_delete_keeps_the_finalizer_while_the_actuator_fails(seed, start, script
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OSError()])
-def test_an_actuator_that_raises_anything_stops_nobody(seed, start, script, raised):
+def test_an_actuator_that_raises_anything_stops_no_other_object(seed, start, script, raised):
     def reconcile(ctx, obj, cluster):
         if obj.metadata.name == "bad":
             raise raised
@@ -192,7 +194,7 @@ def test_not_done_yet_without_a_cause_says_processing_and_comes_again(seed, star
             raise waits.pop()
         seen.append(seed.status())
 
-    seen = []
+    seen: list[Any] = []
     script.on["reconcile"] = reconcile
     never_slow(start(script))
     seed.create(requested(seed))
@@ -233,7 +235,7 @@ def test_an_operation_that_takes_long_says_processing(seed, start, script, gate)
 
 
 def test_processing_is_published_at_once_where_that_is_asked_for(seed, start, script):
-    seen = []
+    seen: list[Any] = []
     script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(seed.last_operation())
     start(script, processing_status="always")
     seed.create(requested(seed))
@@ -267,7 +269,7 @@ def test_objects_of_another_type_or_class_are_not_ours(seed, start, script):
     assert script.operations("other-class") == []
 
 
-def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script):
+def test_an_object_that_cannot_be_read_has_an_error_in_its_status(seed, start, script):
     """No CRD lets this through; a cache that lies stands for one that did."""
     written = []
 
@@ -279,6 +281,7 @@ def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script
             return getattr(self.client, name)
 
         def patch(self, resource, name, namespace, patch, *, subresource=""):
+            patch = [step for step in patch if step["path"] != "/metadata/resourceVersion"]  # a lie
             answer = self.client.patch(resource, name, namespace, patch, subresource=subresource)
             written.append(answer.get("status", {}).get("lastError"))
             return answer
@@ -289,7 +292,7 @@ def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script
     broken = seed.get()
     broken["spec"]["secretRef"] = "not an object"
     broken["metadata"]["resourceVersion"] = str(int(broken["metadata"]["resourceVersion"]) + 1)
-    (watched,) = manager._running.wiring.ours.values()
+    (watched,) = manager._running.wiring.routes.ours.values()
     watched.store.observe(broken)
     (controller, _) = watched.controllers[0]
     controller.queue.add(Request(seed.namespace, "infra"))
@@ -317,8 +320,8 @@ def test_objects_of_a_type_that_no_extension_serves_are_counted(seed, start, scr
         """Without those of other tests, which come and go meanwhile."""
         counted = sum(samples(manager, "actuator_unserved_objects").values())
         there = seed.client.list(INFRASTRUCTURES)
-        others = [header(one) for one in there if one["metadata"]["namespace"] != seed.namespace]
-        return counted - sum(one.is_untouched and one.type != "" for one in others)
+        others = [header(obj) for obj in there if obj["metadata"]["namespace"] != seed.namespace]
+        return counted - sum(other.is_untouched and other.type != "" for other in others)
 
     manager = start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))

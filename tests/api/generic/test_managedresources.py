@@ -1,4 +1,4 @@
-"""ManagedResources: deployed, changed, kept, deleted and waited for; never somebody else's."""
+"""ManagedResources: deployed, changed, kept, deleted, awaited; never those of others."""
 
 import base64
 import json
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import brotli
@@ -17,7 +18,8 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound, RequeueAfter
 from generic.kube.clock import SystemClock
 from generic.library import managedresources
-from generic.library.managedresources import MANAGED_RESOURCES, SEED_FINALIZER, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES, SHOOT_FINALIZER
 from generic.testing.seed import install
 
 SECRETS = Resource("v1", "secrets")
@@ -53,7 +55,7 @@ def get(client, namespace):
 
 
 def contents(client, namespace):
-    found = []
+    found: list[Any] = []
     for ref in get(client, namespace)["spec"]["secretRefs"]:
         secret = client.get(SECRETS, ref["name"], namespace)
         assert secret["immutable"]
@@ -68,7 +70,7 @@ def say(client, namespace, **status):
     client.patch(MANAGED_RESOURCES, NAME, namespace, {"status": status}, subresource="status")
 
 
-def hold(client, namespace, finalizers=(SEED_FINALIZER,)):
+def hold(client, namespace, finalizers=(f"{SHOOT_FINALIZER}-seed",)):
     patch = {"metadata": {"finalizers": list(finalizers) or None}}
     client.patch(MANAGED_RESOURCES, NAME, namespace, patch)
 
@@ -99,7 +101,7 @@ def test_the_shoot_gets_them_without_a_class_and_labelled(client, namespace):
     assert found["metadata"]["labels"] == {"origin": "mine"}
 
 
-def test_the_garbage_collector_is_told_of_the_secret_in_use_and_of_no_other(client, namespace):
+def test_the_annotations_for_the_garbage_collector_name_the_secret_in_use_alone(client, namespace):
     for value in ("1", "2"):
         managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a=value)])
         (used,) = get(client, namespace)["spec"]["secretRefs"]
@@ -159,7 +161,9 @@ def test_the_same_again_writes_nothing_and_another_content_is_another_secret(cli
     assert client.get(SECRETS, old["name"], namespace)["metadata"]["labels"][label] == "true"
 
 
-def test_what_is_somebody_elses_is_neither_taken_over_nor_kept_nor_deleted(client, namespace):
+def test_a_managed_resource_of_another_owner_is_neither_taken_over_nor_kept_nor_deleted(
+    client, namespace
+):
     managedresources.deploy_for_seed(client, namespace, NAME, [config_map()], origin="other")
     before = get(client, namespace)
     with pytest.raises(ActuatorError, match="without the label origin=actuator"):
@@ -224,7 +228,7 @@ def test_it_is_healthy_once_applied_as_it_is_now_and_healthy(client, namespace):
     assert not healthy()
 
 
-def test_several_are_awaited_until_each_is_healthy_and_what_fails_for_long_is_an_error(
+def test_several_are_awaited_until_each_is_healthy_and_a_long_failure_is_an_error(
     client, namespace
 ):
     def wait(*names, minutes=1):
@@ -259,8 +263,8 @@ def test_several_are_awaited_until_each_is_healthy_and_what_fails_for_long_is_an
 
 def test_the_example_in_the_documentation_runs(client, namespace):
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
-    names = {}
-    code = text.partition("## Manifests for seed and shoot")[2].split("```")[1]
+    names: dict[str, Any] = {}
+    [code] = [part for part in text.split("```") if "wait_until_healthy(ctx.client" in part]
     exec(code.removeprefix("python"), names)
     ctx = SimpleNamespace(client=client, clock=SystemClock())
     with pytest.raises(RequeueAfter, match="Waiting for ManagedResource extension-agent"):
@@ -309,7 +313,7 @@ def test_manifests_above_the_limit_of_a_secret_are_deployed(client, namespace):
     assert len(names) == 3
     assert set(meta["annotations"].values()) == names
     managedresources.delete(client, namespace, NAME)
-    assert names.isdisjoint(one["metadata"]["name"] for one in client.list(SECRETS, namespace))
+    assert names.isdisjoint(obj["metadata"]["name"] for obj in client.list(SECRETS, namespace))
 
 
 FIELDS = {

@@ -1,13 +1,11 @@
-"""What metrics say of deletions, through the real reconciler: counters, durations, the cache."""
+"""Metrics of deletions, through the real reconciler: counters, durations, the cache."""
 
 from datetime import timedelta
 
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually, samples
-
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
 from generic.kube.clock import SystemClock
-from generic.reconciler.deletion.escalation import Escalation, Then
+from tests.support.cluster.harness import FINALIZER, Script, eventually, samples
+from tests.support.objects.builders import cluster, infrastructure
 
 FOREIGN = "example.org/foreign"
 
@@ -19,14 +17,18 @@ class Ahead(SystemClock):
         return super().now() + timedelta(hours=1)
 
 
+class Leaving(Script):
+    def external_resources(self, obj):
+        return [ExternalResource(type="vpc", id="vpc-1")]
+
+
 def fail(*_args):
     raise ActuatorError("revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
 
 
 def test_each_deletion_is_counted_timed_and_seen_in_the_cache_while_it_lasts(seed, start):
     names = ("goes", "fails", "waits", "foreign", "forced")
-    script = Script(reconcile=lambda ctx, obj, cluster: None)
-    script.external_resources = lambda obj: [ExternalResource(type="vpc", id="vpc-1")]
+    script = Leaving(reconcile=lambda ctx, obj, cluster: None)
 
     def delete(ctx, obj, cluster):
         if obj.metadata.name in ("fails", "forced"):
@@ -86,9 +88,9 @@ def max_age(manager):
     return Ahead().now().timestamp() - since
 
 
-def test_what_is_given_up_and_what_is_skipped_are_states_of_their_own(seed, start):
-    give_up = Escalation(after=0, then=Then.GIVE_UP)
-    manager = start(Script(delete=fail), escalations=[give_up])
+def test_given_up_and_skipped_objects_have_states_of_their_own(seed, start):
+    give_up = {None: 0}
+    manager = start(Script(delete=fail), give_up_after=give_up)
     for name in ("given-up", "skipped"):
         seed.create(infrastructure(seed.namespace, seed.namespace, name))
     eventually(lambda: all(seed.is_ready(name) for name in ("given-up", "skipped")))

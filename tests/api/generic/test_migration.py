@@ -1,10 +1,12 @@
-"""Migrate and restore: requests, finalizers, and what happens to an object that has moved."""
+"""Migrate and restore: requests, finalizers, and the end of an object that has moved."""
+
+from typing import Any
 
 import pytest
-from builders import infrastructure
-from harness import FINALIZER, OPERATION, TIMESTAMP, eventually
 
 from actuator import ActuatorError
+from tests.support.cluster.harness import FINALIZER, OPERATION, TIMESTAMP, eventually
+from tests.support.objects.builders import infrastructure
 
 FOREIGN = "example.org/foreign"
 
@@ -19,7 +21,7 @@ def migrated(seed, start, script, **more):
     return seed.get()
 
 
-def test_migrate_takes_off_our_finalizer_and_the_request_and_nobody_elses(seed, start, script):
+def test_migrate_removes_our_finalizer_and_the_request_and_no_other_finalizer(seed, start, script):
     obj = migrated(seed, start, script, finalizers=[FOREIGN])
     assert obj["metadata"]["finalizers"] == [FOREIGN]
     assert OPERATION not in obj["metadata"].get("annotations", {})
@@ -37,7 +39,7 @@ def test_a_migrated_object_is_called_for_nothing_any_more(seed, start, script):
     assert script.operations() == ["reconcile", "migrate"]
 
 
-def test_a_finalizer_left_on_a_migrated_object_comes_off_when_it_is_deleted(seed, start, script):
+def test_a_finalizer_left_on_a_migrated_object_is_removed_when_it_is_deleted(seed, start, script):
     migrated(seed, start, script, finalizers=[FOREIGN])
     seed.patch({"metadata": {"finalizers": [FINALIZER, FOREIGN]}})
     seed.delete()
@@ -54,7 +56,7 @@ def test_a_failed_migration_keeps_request_and_finalizer_and_goes_on(seed, start,
             seen.append(seed.get())
             raise failures.pop()
 
-    seen = []
+    seen: list[Any] = []
     script.on["migrate"] = migrate
     obj = migrated(seed, start, script)
     assert obj["status"]["lastOperation"]["state"] == "Succeeded"
@@ -91,7 +93,7 @@ def test_the_restore_request_stays_until_the_status_says_restore(seed, start, sc
         if failures:
             raise failures.pop()
 
-    seen = []
+    seen: list[Any] = []
     script.on["restore"] = restore
     start(script)
     asked = {OPERATION: "restore", TIMESTAMP: "2026-01-01T00:00:00Z"}

@@ -1,13 +1,20 @@
 """A namespace that was removed by `/finalize`, whose objects are still in etcd."""
 
 import pytest
-from builders import cluster, infrastructure
-from harness import EVENTS, FINALIZER, Script, eventually, remove_namespace, samples
 
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import NAMESPACES
 from generic.tools.explain.gather import explain, overview
+from tests.support.cluster.harness import (
+    EVENTS,
+    FINALIZER,
+    Script,
+    eventually,
+    remove_namespace,
+    samples,
+)
+from tests.support.objects.builders import cluster, infrastructure
 
 OUTCOMES = "actuator_deletions_total"
 
@@ -51,7 +58,7 @@ def test_an_object_without_its_namespace_is_retried_and_shown_until_it_can_be_re
     assert f"Infrastructure {seed.namespace}/infra: " in event["message"]
     assert "create the namespace again" in event["message"]
     assert FINALIZER in seed.get()["metadata"]["finalizers"]
-    assert not any(samples(manager, OUTCOMES)[one] for one in ("deleted", "force_deleted"))
+    assert not any(samples(manager, OUTCOMES)[item] for item in ("deleted", "force_deleted"))
     assert samples(manager, "actuator_errors_total")
     for standing in explained(seed):
         assert f"namespace {seed.namespace} not found" in standing.blockers[0]
@@ -64,11 +71,12 @@ def test_an_object_without_its_namespace_is_retried_and_shown_until_it_can_be_re
         assert script.operations().count(operation) == 1
     eventually(seed.is_gone)
     eventually(lambda: samples(manager, OUTCOMES)[outcome] == (operation != "migrate"))
-    assert samples(manager, "actuator_deletions_bypassed_total") == {"Infrastructure": 0}
+    assert samples(manager, "actuator_finalizers_removed_externally_total") == {"Infrastructure": 0}
 
 
 def explained(seed):
-    kind, now = Infrastructure.KIND, SystemClock().now()
+    kind = Infrastructure.KIND
+    now = SystemClock().now()
     yield explain(seed.client, kind, seed.namespace, "infra", now).standing
     yield from overview(seed.client, [kind], seed.namespace, now).objects
 

@@ -3,23 +3,23 @@
 from typing import Annotated, ClassVar
 
 import attrs
-from builders import cluster
-from harness import Script, eventually
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import Script, eventually
+from tests.support.objects.builders import cluster
 
 
 @attrs.frozen(kw_only=True)
 class GatewaySpec(DefaultSpec):
-    """What gardenlet would ask for."""
+    """The request of gardenlet."""
 
     port: Annotated[int, Schema(required=True, minimum=1)] = 0
 
 
 @attrs.define(kw_only=True)
 class GatewayStatus(DefaultStatus):
-    """What the extension reports."""
+    """The report of the extension."""
 
     address: str | None = None
 

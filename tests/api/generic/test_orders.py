@@ -1,13 +1,13 @@
-"""What arrives while a worker has the object, or between a write of ours and its answer."""
+"""Events that arrive while a worker has the object, or between a write of ours and its answer."""
 
 import threading
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, OPERATION, PATIENCE, TIMESTAMP, eventually
 
 from actuator import ActuatorError
 from actuator.errors import Unavailable
+from tests.support.cluster.harness import FINALIZER, OPERATION, PATIENCE, TIMESTAMP, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 
 class Between:
@@ -145,10 +145,10 @@ def test_a_force_annotation_around_the_error_status_is_acted_on(seed, start, scr
         assert script.operations(name)[-1] == "force_delete"
 
 
-def test_a_crash_after_success_and_before_the_request_is_off_runs_again(
+def test_a_crash_between_success_and_removal_of_the_request_runs_again(
     seed, start, script, between
 ):
-    """The removal never arrives; whoever starts next sees the request and acts on it."""
+    """The removal never arrives; the next manager sees the request and acts on it."""
     from actuator.errors import Unavailable
 
     def lose():

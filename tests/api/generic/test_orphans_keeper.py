@@ -1,25 +1,25 @@
-"""The keeper of the orphans: counts those of its own extension, deletes what is long settled."""
+"""The keeper of the orphans: counts those of its own extension, deletes those settled long ago."""
 
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
-from harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 from prometheus_client import CollectorRegistry, generate_latest
 
 from actuator import ExternalResource
 from actuator.errors import Forbidden, LeaseLost, NotFound, TooManyRequests
-from actuator.meta import format_time
+from actuator.meta import Raw, format_time
 from actuator.v1alpha1 import Worker
-from generic.controller.metrics.exposition import MANY, TOO_MANY
 from generic.kube.client import connect
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.manager.orphans.keeper import RETENTION, Keeper
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.reconciler.orphans.keeper import RETENTION, Keeper
+from generic.serving.metrics.exposition import MANY, TOO_MANY
 from generic.testing.seed import install
+from tests.support.cluster.harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 
 NOW = datetime.now(UTC)
 UID = "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b"
@@ -27,7 +27,7 @@ UID = "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b"
 
 @pytest.fixture
 def added(namespace):
-    """What a manager of Infrastructures and Workers of the type named like the namespace has."""
+    """Registrations of Infrastructures and Workers whose type is named like the namespace."""
     manager = Manager(Options())
     manager.add(Script(), type=namespace)
     manager.add(Script(Worker), type=namespace)
@@ -36,12 +36,12 @@ def added(namespace):
 
 @pytest.fixture
 def keep(environment, admin, namespace):
-    """Records orphans, and what became of them so many days ago."""
+    """Records orphans, with a state reached so many days ago."""
     install(environment, [Orphan])
     names = []
 
     def keep(id, state="", *, kind="Infrastructure", type=namespace, of="VPC", days=0):
-        let_go = OrphanedFrom(
+        release = OrphanedFrom(
             api_version="extensions.gardener.cloud/v1alpha1",
             kind=kind,
             namespace=namespace,
@@ -51,7 +51,7 @@ def keep(environment, admin, namespace):
         )
         resource = ExternalResource(type=of, id=f"{namespace}-{id}")
         reason = OrphanReason.FORCED
-        name = record(admin, let_go, resource, reason, "", NOW).metadata.name
+        name = record(admin, release, resource, reason, "", NOW).metadata.name
         names.append(name)
         if state:
             since = format_time(NOW - timedelta(days=days))
@@ -115,7 +115,7 @@ def test_they_are_counted_by_kind_resource_type_and_state(keep, keeper, registry
     )
 
 
-def test_series_vanish_with_their_objects(keep, keeper, registry, admin):
+def test_series_end_with_their_objects(keep, keeper, registry, admin):
     name = keep("1")
     keep("2", of="Subnet")
     keeper.look(admin)
@@ -124,7 +124,7 @@ def test_series_vanish_with_their_objects(keep, keeper, registry, admin):
     assert series(registry) == {("Infrastructure", "Subnet", "Unverified"): 1}
 
 
-def test_those_of_other_extensions_are_neither_counted_nor_deleted(
+def test_orphans_of_other_extensions_are_neither_counted_nor_deleted(
     keep, keeper, registry, admin, namespace
 ):
     others = [
@@ -150,7 +150,7 @@ def test_there_are_no_more_than_so_many_resource_types(keep, keeper, registry, a
     assert series(registry)["Infrastructure", TOO_MANY, "Unverified"] == 2
 
 
-def test_what_is_settled_for_longer_than_the_retention_is_deleted(keep, keeper, registry, admin):
+def test_orphans_settled_for_longer_than_the_retention_are_deleted(keep, keeper, registry, admin):
     over = RETENTION.days + 1
     old = [keep("1", "Closed", days=over), keep("2", "Gone", days=over)]
     young = [keep("3", "Closed", days=over - 2), keep("4", "Gone", days=over - 2)]
@@ -161,7 +161,7 @@ def test_what_is_settled_for_longer_than_the_retention_is_deleted(keep, keeper, 
     assert sum(series(registry).values()) == len(young) + len(still_open)
 
 
-def test_what_is_settled_since_nobody_knows_when_stays(keep, keeper, admin):
+def test_an_orphan_settled_at_an_unknown_time_stays(keep, keeper, admin):
     name = keep("1", "Closed")
     patch = [{"op": "remove", "path": "/status/closedAt"}]
     admin.patch(ORPHANS, name, "", patch, subresource="status")
@@ -169,7 +169,7 @@ def test_what_is_settled_since_nobody_knows_when_stays(keep, keeper, admin):
     assert is_there(admin, name)
 
 
-def test_without_a_retention_they_are_kept_for_ever(keep, added, registry, admin):
+def test_without_a_retention_they_are_kept_permanently(keep, added, registry, admin):
     name = keep("1", "Closed", days=10_000)
     Keeper(added, registry, retention=None).look(admin)
     assert is_there(admin, name)
@@ -177,12 +177,13 @@ def test_without_a_retention_they_are_kept_for_ever(keep, added, registry, admin
 
 
 def test_it_works_with_its_permissions_and_nothing_more(keep, keeper, registry, admin, environment):
-    gone, user = keep("1", "Gone", days=60), f"keeper-{NOW.timestamp()}"
+    gone = keep("1", "Gone", days=60)
+    user = f"keeper-{NOW.timestamp()}"
     keep("2")
     (permission,) = keeper.permissions
-    group = permission.api_version.partition("/")[0]
-    rule = {"apiGroups": [group], "resources": [permission.resource]}
-    manifest = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    resource = permission.resource
+    rule = {"apiGroups": [resource.group], "resources": [resource.plural]}
+    manifest: Raw = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
     manifest |= {"metadata": {"name": user}, "rules": [rule | {"verbs": list(permission.verbs)}]}
     client = connect(environment.user_kubeconfig(user))
     with pytest.raises(Forbidden):
@@ -209,7 +210,8 @@ def attempt(keeper, client):
 def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added, registry, admin):
     keep("1")
     keeper = Keeper(added, registry, interval_seconds=0.05)
-    failing, stop = [True], Event()
+    failing = [True]
+    stop = Event()
 
     def list_(*given, **more):
         if failing:
@@ -232,7 +234,8 @@ def test_a_list_that_is_refused_for_a_moment_is_no_warning(
     keep, added, registry, admin, caplog, refused, warnings
 ):
     keep("1")
-    answers, stop = [TooManyRequests(429, "storage is (re)initializing")] * refused, Event()
+    answers = [TooManyRequests(429, "storage is (re)initializing")] * refused
+    stop = Event()
 
     def list_(*given, **more):
         if answers:
@@ -247,7 +250,7 @@ def test_a_list_that_is_refused_for_a_moment_is_no_warning(
     eventually(lambda: series(registry))
     stop.set()
     thread.join(PATIENCE)
-    assert [one.levelname for one in caplog.records] == ["WARNING"] * warnings
+    assert [item.levelname for item in caplog.records] == ["WARNING"] * warnings
 
 
 def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin):
@@ -264,7 +267,8 @@ def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin)
 def test_one_that_cannot_be_deleted_is_counted_and_the_others_are_deleted(
     keep, keeper, registry, admin
 ):
-    held, gone = keep("1", "Closed", days=60), keep("2", "Closed", days=60)
+    held = keep("1", "Closed", days=60)
+    gone = keep("2", "Closed", days=60)
 
     def delete(resource, name, **more):
         if name == held:

@@ -1,7 +1,7 @@
-"""What Kubernetes' documentation says of owners, and what server and garbage collector do.
+"""Owners in Kubernetes' documentation, and the behaviour of server and garbage collector.
 
-"Owners and Dependents", "Garbage Collection", "Use Cascading Deletion in a Cluster". Where they
-differ, docs/finalizers.md says so.
+"Owners and Dependents", "Garbage Collection", "Use Cascading Deletion in a Cluster".
+docs/finalizers.md names each difference.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import secrets
 from typing import Any
 
 import pytest
-from answers import CONFIG_MAPS, HELD, Answer, Server
-from harness import BINDINGS, EVENTS, RBAC, ROLES, eventually
 
 from actuator.errors import Forbidden
 from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.manager.rbac import role_binding
 from generic.testing.garden import NAMESPACES
+from tests.support.cluster.answers import CONFIG_MAPS, HELD, Answer, Server
+from tests.support.cluster.harness import BINDINGS, EVENTS, RBAC, ROLES, eventually
 
 INVALID = "OwnerRefInvalidNamespace"
 COLLECTED = 120.0
@@ -109,7 +109,7 @@ def test_a_child_without_namespace_of_an_owner_with_one_is_never_collected(
     clusterwide.delete(name)
 
 
-def test_an_owner_without_namespace_may_own_what_has_one(family, elsewhere, clusterwide):
+def test_an_owner_without_namespace_may_own_a_namespaced_child(family, elsewhere, clusterwide):
     name = f"parent-of-{family.namespace}"
     owner = reference(clusterwide.create(name), "ClusterRole", RBAC)
     family.owned("child", owner)
@@ -130,7 +130,8 @@ def test_an_owner_is_found_by_its_uid_not_by_its_name(family):
 
 
 def test_a_child_has_one_controller_at_most(family):
-    one, other = family.create("one"), family.create("other")
+    one = family.create("one")
+    other = family.create("other")
     owners = [reference(owner, controller=True) for owner in (one, other)]
     refused = family.owned("child", *owners)
     assert refused.status == 422
@@ -155,7 +156,7 @@ def test_a_background_deletion_leaves_a_held_child_behind_its_owner(family):
     family.delete("parent", propagationPolicy="Background")
     assert family.is_gone("parent")
     eventually(lambda: family.is_deleting("child"), COLLECTED)
-    family.let_go("child")
+    family.release("child")
 
 
 def test_children_stay_as_long_as_a_finalizer_holds_their_owner(family):
@@ -163,12 +164,12 @@ def test_children_stay_as_long_as_a_finalizer_holds_their_owner(family):
     assert family.delete("parent").deleted_at
     family.collects()
     assert family.get("child").deleted_at is None
-    family.let_go("parent")
+    family.release("parent")
     family.goes("child")
 
 
 def test_a_foreground_deletion_takes_the_children_first(family):
-    """Whatever else holds the owner."""
+    """Also while another finalizer holds the owner."""
     owner = family.create("parent", finalizers=[HELD])
     family.owned("child", reference(owner, blockOwnerDeletion=True))
     family.collects()
@@ -176,7 +177,7 @@ def test_a_foreground_deletion_takes_the_children_first(family):
     assert (answer.status, answer.finalizers) == (200, [HELD, "foregroundDeletion"])
     family.goes("child")
     eventually(lambda: family.get("parent").finalizers == [HELD], COLLECTED)
-    family.let_go("parent")
+    family.release("parent")
     assert family.is_gone("parent")
 
 
@@ -188,19 +189,19 @@ def test_a_child_that_blocks_keeps_its_owner_in_a_foreground_deletion(family):
     eventually(lambda: family.is_deleting("child"), COLLECTED)
     family.collects()
     assert family.get("parent").finalizers == ["foregroundDeletion"]
-    family.let_go("child")
+    family.release("child")
     family.goes("parent")
 
 
 @pytest.mark.parametrize("more", [{"blockOwnerDeletion": False}, {}], ids=["false", "absent"])
-def test_a_child_that_does_not_block_keeps_nobody(family, more):
+def test_a_child_that_does_not_block_keeps_no_owner(family, more):
     owner = reference(family.create("parent"), **more)
     family.owned("child", owner, finalizers=[HELD])
     family.collects()
     family.delete("parent", propagationPolicy="Foreground")
     family.goes("parent")
     eventually(lambda: family.is_deleting("child"), COLLECTED)  # it may go after its owner
-    family.let_go("child")
+    family.release("child")
 
 
 def test_an_orphaning_deletion_keeps_the_children_and_takes_their_reference(family):
@@ -222,8 +223,8 @@ def test_the_finalizer_orphan_orphans_whatever_the_deletion_asks_for_by_default(
     assert (family.owners("child"), family.get("child").deleted_at) == ([], None)
 
 
-def test_who_may_not_delete_an_owner_may_block_its_deletion(environment, admin, family):
-    """Documented: an admission controller prevents it. By default that one is switched off."""
+def test_a_user_who_may_not_delete_an_owner_may_block_its_deletion(environment, admin, family):
+    """Documented: an admission controller prevents it. By default that one is disabled."""
     user = f"creator-{family.namespace}"
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}
     role = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": user}, "rules": [rule]}
@@ -242,7 +243,7 @@ def test_who_may_not_delete_an_owner_may_block_its_deletion(environment, admin, 
 
 
 def created(client: Any, child: Raw) -> Raw | None:
-    """The child, once the server knows what the user may do."""
+    """The child, once the server knows the permissions of the user."""
     try:
         return client.create(CONFIG_MAPS, child)
     except Forbidden:

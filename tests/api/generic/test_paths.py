@@ -1,4 +1,4 @@
-"""Every path of gardenlet for all twelve kinds: what is called and deleted, in which order.
+"""Every path of gardenlet for all twelve kinds: calls and deletions, in their order.
 
 The expected order is written down here from Gardener's flows (`reconciler_reconcile.go`,
 `reconciler_delete.go`, `reconciler_force_delete.go`, `reconciler_migrate.go`), independently of
@@ -12,26 +12,37 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from harness import PATIENCE, Impatient, Script, eventually
-from test_garden import KINDS, PATIENT, held, is_gone, manifests, meta
 
 from actuator import v1alpha1
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import ActuatorError, AlreadyExists
 from actuator.interface import Resource
+from actuator.meta import Raw
 from generic.kube.clusters import CLUSTERS
 from generic.kube.delegating import DelegatingClient
 from generic.library.machines import MACHINE_KINDS, MACHINES, MC_FINALIZER
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.drill.paths import PATHS, STEPS
 from generic.testing.drill.world import PatientClient
-from generic.testing.garden import NAMESPACES, SHOOT, Flow, Garden, Shoot, order
+from generic.testing.garden import (
+    NAMESPACES,
+    SHOOT,
+    Garden,
+    GardenletFlows,
+    SeedShoot,
+    ShootState,
+    order,
+)
 from generic.testing.garden.cleanup import OWN
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import PATIENCE, Impatient, Script, eventually
+from tests.support.objects.shoot_objects import KINDS, PATIENT, held, is_gone, manifests, meta
 
-CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
+CONFIGMAPS = Resource("v1", "configmaps")
+SECRETS = Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 OTHERS = "ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure"
@@ -49,7 +60,8 @@ def groups(text):
     found = []
     for line in filter(None, map(str.strip, text.splitlines())):
         parts = [part.partition(":") for part in line.split(";")]
-        needed, allowed = set(), set()
+        needed = set()
+        allowed = set()
         for operation, _, kinds in parts:
             names, _, others = kinds.partition("+")
             needed |= {(operation.strip(), kind) for kind in names.split()}
@@ -204,12 +216,15 @@ BROKEN_OPERATIONS = {("reconcile", "Network"), ("restore", "Network"), ("delete"
 
 def disorder(lines, expected):
     """Why the lines are not in the expected order, or None."""
-    wanted, at, seen = groups(expected), 0, set()
+    wanted = groups(expected)
+    at = 0
+    seen: set[tuple[str, str]] = set()
     for number, line in enumerate(lines):
         while line not in wanted[at][1]:
             if missing := wanted[at][0] - seen:
                 return f"line {number}: {line} came before {sorted(missing)}"
-            at, seen = at + 1, set()
+            at = at + 1
+            seen = set()
             if at == len(wanted):
                 return f"line {number}: {line} came after everything"
         seen.add(line)
@@ -220,7 +235,7 @@ def disorder(lines, expected):
 
 
 class Diary:
-    """Who was called, or deleted by gardenlet, for which shoot."""
+    """The calls, and the deletions by gardenlet, of each shoot."""
 
     def __init__(self):
         self.lines = {}
@@ -233,7 +248,7 @@ class Diary:
 
 
 class Noted(Script):
-    """Notes its calls; makes up what others are told, and fails as the diary says."""
+    """Notes its calls; generates statuses for other kinds, and fails by the diary."""
 
     def __init__(self, diary, of):
         super().__init__(of)
@@ -242,7 +257,8 @@ class Noted(Script):
             self.finalizer = "extensions.gardener.cloud/paths"
 
     def _run(self, operation, ctx, obj, cluster):
-        shoot, kind = obj.metadata.labels[SHOOT], obj.KIND.name
+        shoot = obj.metadata.labels[SHOOT]
+        kind = obj.KIND.name
         self.diary.note(shoot, operation, kind)
         if (operation, kind) in self.diary.fails.get(shoot, ()):
             raise ActuatorError("no luck")
@@ -252,11 +268,12 @@ class Noted(Script):
 
 
 class Deletions(DelegatingClient):
-    """A client of gardenlet: what it deletes itself is in the diary."""
+    """A client of gardenlet: its own deletions are in the diary."""
 
     def __init__(self, inner, diary, shoot):
         super().__init__(inner)
-        self.diary, self.shoot = diary, shoot
+        self.diary = diary
+        self.shoot = shoot
 
     def delete(self, resource, name, namespace="", **options):
         if resource.group != "extensions.gardener.cloud" or resource == CLUSTERS:
@@ -265,7 +282,7 @@ class Deletions(DelegatingClient):
 
 
 class Told(Garden):
-    """Waits until the manager knows what the Cluster says: watches have no order."""
+    """Waits until the manager knows the Cluster: watches have no order."""
 
     def __init__(self, client, manager):
         super().__init__(client)
@@ -289,12 +306,14 @@ class Walk:
 
     def __init__(self, admin, manager, diary, machines):
         name = f"paths-{secrets.token_hex(4)}"
-        self.shoot = Shoot(
+        self.shoot = SeedShoot(
             technical_id=name, name="a", project="tests", region="eu-1", labels={SHOOT: name}
         )
-        self.admin, self.diary, self.machines = admin, diary, machines
+        self.admin = admin
+        self.diary = diary
+        self.machines = machines
         self.garden = Told(Deletions(PatientClient(admin), diary, name), manager)
-        self.state = None
+        self.state = ShootState()
         self.rested = []
         self.problem = None
 
@@ -314,8 +333,8 @@ class Walk:
     def manifests(self):
         found = manifests(self.shoot)
         return [
-            one if "spec" not in one else {**one, "spec": {**one["spec"], "type": TYPE}}
-            for one in found
+            obj if "spec" not in obj else {**obj, "spec": {**obj["spec"], "type": TYPE}}
+            for obj in found
         ]
 
     def take(self, path, kinds=KINDS):
@@ -332,11 +351,11 @@ class Walk:
         else:
             served = [cls.KIND for cls in kinds]
             if stuck:
-                flow = Impatient(self.garden, self.shoot, served, stuck="no luck", quiet=STUCK)
+                impatient = Impatient(self.garden, self.shoot, served, stuck="no luck", quiet=STUCK)
                 with pytest.raises(ActuatorError, match="no luck"):
-                    STEPS[name](flow, self.manifests(), self.state)
+                    STEPS[name](impatient, self.manifests(), self.state)
             else:
-                flow = Flow(self.garden, self.shoot, served, patience=PATIENT)
+                flow = GardenletFlows(self.garden, self.shoot, served, patience=PATIENT)
                 self.state = STEPS[name](flow, self.manifests(), self.state) or self.state
             if name in ("create", "restore"):
                 self.plant(machines=self.machines and name == "create")
@@ -350,11 +369,11 @@ class Walk:
         self.rested.append(self.lines == before)
 
     def plant(self, *, machines):
-        """What gardenlet has in a shoot's namespace, and deletes itself."""
+        """Create the objects that gardenlet has in a shoot's namespace, and deletes itself."""
         where = meta(self.shoot.technical_id, "planted")
         mine = {**where, "labels": {"origin": "gardener"}}
         spec = {"class": "seed", "secretRefs": []}
-        kinds = [
+        kinds: list[tuple[Resource, str, Raw, Raw]] = [
             (MANAGED_RESOURCES, "ManagedResource", mine, {"spec": spec}),
             (ETCDS, "Etcd", where, {"spec": {}}),
             (CONFIGMAPS, "ConfigMap", where, {}),
@@ -424,7 +443,7 @@ ETCD_CRD = {
 
 @pytest.fixture(scope="module")
 def walked(admin, manager, diary):
-    """All paths at once, each with a shoot of its own; and a neighbour that nobody touches."""
+    """All paths at once, each with a shoot of its own; and a neighbour that stays unchanged."""
     neighbour = Walk(admin, manager, diary, machines=False)
     neighbour.step("create")
     before = neighbour.objects, neighbour.lines

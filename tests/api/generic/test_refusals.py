@@ -8,16 +8,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from builders import infrastructure
-from harness import (
-    BINDINGS,
-    EVENTS,
-    INFRASTRUCTURES,
-    ROLES,
-    eventually,
-    is_allowed,
-    remove_namespace,
-)
 
 from actuator import Resource
 from actuator.errors import ApiError, ErrorCode
@@ -26,9 +16,21 @@ from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
 from generic.kube.errorinfo import read_error
 from generic.reconciler.orphans import ORPHANS
+from tests.support.cluster.harness import (
+    BINDINGS,
+    EVENTS,
+    INFRASTRUCTURES,
+    ROLES,
+    eventually,
+    is_allowed,
+    remove_namespace,
+)
+from tests.support.objects.builders import infrastructure
 
-SECRETS, PODS = Resource("v1", "secrets"), Resource("v1", "pods")
-QUOTAS, RANGES = Resource("v1", "resourcequotas"), Resource("v1", "limitranges")
+SECRETS = Resource("v1", "secrets")
+PODS = Resource("v1", "pods")
+QUOTAS = Resource("v1", "resourcequotas")
+RANGES = Resource("v1", "limitranges")
 _ADMISSION = "admissionregistration.k8s.io/v1"
 POLICIES = Resource(_ADMISSION, "validatingadmissionpolicies", namespaced=False)
 POLICY_BINDINGS = Resource(_ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
@@ -57,9 +59,12 @@ class Scene:
     """A namespace in which something refuses requests, and the client to send them."""
 
     def __init__(self, environment: Any, admin: Any, stack: ExitStack) -> None:
-        self.environment, self.admin, self.stack = environment, admin, stack
+        self.environment = environment
+        self.admin = admin
+        self.stack = stack
         self.name = f"refused-{secrets.token_hex(4)}"
-        self.client, self.numbers = admin, count()
+        self.client = admin
+        self.numbers = count()
         labels = {"kubernetes.io/metadata.name": self.name}
         admin.create(NAMESPACES, {"metadata": {"name": self.name, "labels": labels}})
         self._create(INFRASTRUCTURES, OBJECT, "stored")
@@ -168,10 +173,8 @@ class Scene:
 
 
 ROLE = {"rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]}
-_THINGS, _OTHER_VERSION = (
-    Resource("no.example/v1", "things"),
-    Resource(INFRASTRUCTURES.api_version.replace("v1alpha1", "v9"), "infrastructures"),
-)
+_THINGS = Resource("no.example/v1", "things")
+_OTHER_VERSION = Resource(INFRASTRUCTURES.api_version.replace("v1alpha1", "v9"), "infrastructures")
 
 
 def creates(resource: Resource, obj: Any) -> Callable[[Scene], None]:

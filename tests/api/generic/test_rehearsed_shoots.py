@@ -1,10 +1,10 @@
-"""Rehearsals whose outside is the shoots: who serves the shoots, and what the judge wants then."""
+"""Rehearsals with shoots as external system: their servers, and the rules of the judge."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from harness import eventually
-from shootside import Extended, shoot_managers
 
 from actuator.errors import Forbidden, NotFound, Unavailable
 from actuator.interface import ExternalResource
@@ -12,28 +12,37 @@ from actuator.v1alpha1 import Extension
 from extensions.local.rehearsal import LocalRehearsal
 from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
 from generic.library.managedresources import (
-    SHOOT_FINALIZER,
     delete,
     deploy_for_seed,
     deploy_for_shoot,
     set_keep_objects,
 )
+from generic.library.managedresources.kind import SHOOT_FINALIZER
 from generic.reconciler.orphans import UNKNOWN
 from generic.testing.drill.evidence import Evidence, Record
 from generic.testing.drill.judge import judge
 from generic.testing.drill.migration import rules
 from generic.testing.drill.migration.rules import MigrationEvidence
-from generic.testing.drill.shoots import Shoots, Thing
 from generic.testing.rehearsal import CombinedRehearsal
+from generic.testing.shoots import ShootObject, Shoots
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
+from tests.support.objects.stand_ins import UNUSED
 
-A = Thing("ConfigMap", "kube-system/a")
+A = ShootObject("ConfigMap", "kube-system/a")
 MANIFEST = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
     "metadata": {"name": "a", "namespace": "kube-system"},
 }
 ADDRESS = ExternalResource(type="Address", tags={"shoot": "shoot--a"})
-FACTS = {"drill": "abc", "title": "T", "scenario": "s", "scenario_text": "t", "started": ""}
+FACTS: dict[str, Any] = {
+    "drill": "abc",
+    "title": "T",
+    "scenario": "s",
+    "scenario_text": "t",
+    "started": "",
+}
 
 
 @pytest.fixture
@@ -57,10 +66,10 @@ def is_gone(shoot):
 
 def conditions(shoot):
     found = (shoot.managed("mr").get("status") or {}).get("conditions") or []
-    return {one["type"]: one["reason"] for one in found}
+    return {item["type"]: item["reason"] for item in found}
 
 
-def test_what_a_managed_resource_brings_is_in_the_shoot_until_it_goes(shoot):
+def test_objects_of_a_managed_resource_are_in_the_shoot_until_it_is_deleted(shoot):
     deploy(shoot)
     assert shoot.managed("mr")["metadata"]["finalizers"] == [SHOOT_FINALIZER]
     delete(shoot.client, shoot.namespace, "mr")
@@ -68,7 +77,7 @@ def test_what_a_managed_resource_brings_is_in_the_shoot_until_it_goes(shoot):
     assert shoot.inside() == set()
 
 
-def test_what_is_to_be_kept_stays_in_the_shoot(shoot):
+def test_kept_objects_stay_in_the_shoot(shoot):
     deploy(shoot)
     set_keep_objects(shoot.client, shoot.namespace, "mr", True)
     delete(shoot.client, shoot.namespace, "mr")
@@ -76,7 +85,7 @@ def test_what_is_to_be_kept_stays_in_the_shoot(shoot):
     assert shoot.inside() == {("ConfigMap", "kube-system/a")}
 
 
-def test_those_of_the_seed_are_left_alone(shoot):
+def test_managed_resources_of_the_seed_are_left_alone(shoot):
     deploy_for_seed(shoot.client, shoot.namespace, "mr", [MANIFEST])
     deploy_for_shoot(shoot.client, shoot.namespace, "other", [MANIFEST])
     eventually(shoot.inside)
@@ -101,7 +110,7 @@ def test_a_shoot_that_is_force_deleted_is_taken_down_with_all_that_is_in_it(shoo
     eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
 
 
-def test_shoots_are_told_apart_and_fail_as_they_are_told():
+def test_shoots_are_independent_and_fail_as_requested():
     shoots = Shoots()
     shoots.put("one", A)
     shoots.put("two", A)
@@ -111,7 +120,7 @@ def test_shoots_are_told_apart_and_fail_as_they_are_told():
     shoots.fail("")
     shoots.take("one", A)
     shoots.take("one", A)
-    assert [one.id for one in shoots.contents()] == ["two/kube-system/a"]
+    assert [content.id for content in shoots.contents()] == ["two/kube-system/a"]
     shoots.destroy("two")
     assert shoots.contents() == []
     with pytest.raises(Unavailable):
@@ -122,11 +131,11 @@ def test_together_is_only_in_shoots_where_each_part_is(tmp_path):
     inside = NetworkFilterRehearsal()
     assert CombinedRehearsal([inside]).shoots_only
     assert not CombinedRehearsal([inside, LocalRehearsal()]).shoots_only
-    assert CombinedRehearsal([LocalRehearsal()]).other_controllers(None) == []
+    assert CombinedRehearsal([LocalRehearsal()]).other_controllers(UNUSED) == []
 
 
 @pytest.mark.parametrize("shoots_only", [True, False])
-def test_nothing_may_be_on_record_where_everything_goes_with_the_shoot(shoots_only):
+def test_nothing_may_be_recorded_where_everything_is_deleted_with_the_shoot(shoots_only):
     records = [Record(shoot="shoot--a", owner="Extension x", resource=ADDRESS)]
     evidence = Evidence(**FACTS, shoots_only=shoots_only, records=records)
     found = {finding.rule: finding.problems for finding in judge(evidence)}
@@ -134,7 +143,7 @@ def test_nothing_may_be_on_record_where_everything_goes_with_the_shoot(shoots_on
     assert all("is deleted with its shoot" in problem for problem in found["I1"])
 
 
-def test_what_nobody_can_say_is_on_record_all_the_same():
+def test_an_unknown_resource_is_recorded_all_the_same():
     records = [Record(shoot="shoot--a", owner="Extension x", resource=UNKNOWN)]
     evidence = Evidence(**FACTS, shoots_only=True, records=records)
     assert next(finding for finding in judge(evidence) if finding.rule == "I1").holds

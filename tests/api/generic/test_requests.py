@@ -6,25 +6,26 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 
 import pytest
-from builders import cluster
-from contract_objects import manifest, secret
-from harness import OPERATION, PATIENCE, Script, eventually
-from request_world import FINAL, World, admits, shown
 
 from actuator import ActuatorError, RequeueAfter
 from actuator.errors import ApiError
 from actuator.interface import Resource
+from actuator.meta import Object
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Bastion, Infrastructure
 from generic.kube.client import path_of
+from tests.support.cluster.harness import OPERATION, PATIENCE, Script, eventually
+from tests.support.drills.request_model import FINAL, World, admits, shown
+from tests.support.objects.builders import cluster
+from tests.support.objects.contract import manifest, secret
 
 SECRETS = Resource("v1", "secrets")
 OPERATIONS = ("reconcile", "restore", "migrate")
-KINDS = [Infrastructure, BackupEntry, BackupBucket, Bastion]
+KINDS: list[type[Object]] = [Infrastructure, BackupEntry, BackupBucket, Bastion]
 WATCHED = [cls for cls in KINDS if cls.KIND.outcomes_are_watched]
 
 
 class Moody:
-    """Fails while it is told to, and then is not called again before a request."""
+    """Fails on request, and then is not called again before a request."""
 
     def __init__(self, cls):
         self.fails = False
@@ -39,7 +40,8 @@ class Moody:
 @contextmanager
 def watching(seed):
     """The states of the object as a watch delivers them, from its creation on."""
-    states, begun = [], threading.Event()
+    states = []
+    begun = threading.Event()
 
     def follow():
         query = {"watch": "true", "fieldSelector": f"metadata.name={seed.name}"}
@@ -73,11 +75,11 @@ def type_of(seed):
 
 def different(states):
     """The states, without repetitions of one in a row."""
-    return [one for i, one in enumerate(states) if i == 0 or one != states[i - 1]]
+    return [state for i, state in enumerate(states) if i == 0 or state != states[i - 1]]
 
 
 def shown_of(states):
-    return different([shown(one) for one in states])
+    return different([shown(state) for state in states])
 
 
 def is_quiet(seed):
@@ -113,8 +115,8 @@ def test_a_request_after_a_failed_one_runs_as_in_the_model(seed, start, cls, fir
     assert model.lost_request() == ""
     if cls in WATCHED:
         seen = [new for old, new in pairwise(states) if admits(old, new)]
-        outcomes = {one[:2] for one in shown_of(states) if one[1] in FINAL}
-        assert {shown(one)[:2] for one in seen} == outcomes
+        outcomes = {item[:2] for item in shown_of(states) if item[1] in FINAL}
+        assert {shown(item)[:2] for item in seen} == outcomes
 
 
 def test_a_reconcile_requested_after_a_failed_restore_is_run(seed, start):
@@ -161,8 +163,8 @@ def test_an_error_before_the_call_is_seen_where_gardenlet_watches(seed, start):
     with watching(seed) as states:
         seed.ask("reconcile")
         eventually(lambda: seed.last_operation() == ("Reconcile", "Error"))
-        eventually(lambda: any(shown(one)[1] == "Error" for one in states))
+        eventually(lambda: any(shown(state)[1] == "Error" for state in states))
     seen = [new for old, new in pairwise(states) if admits(old, new)]
-    assert [shown(one)[1] for one in seen][:1] == ["Error"]
+    assert [shown(item)[1] for item in seen][:1] == ["Error"]
     seed.create(cluster(seed.namespace))
     eventually(seed.is_ready)

@@ -1,19 +1,19 @@
-"""The double of gardener-resource-manager: applies, reports, deletes, keeps."""
+"""The simulated gardener-resource-manager: applies, reports, deletes, keeps."""
 
 import base64
 import json
 
 import pytest
 import yaml
-from harness import eventually
-from shootside import OneShoot
 
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Resource
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import install_crds
+from generic.testing.seed import OneShoot, install_crds
+from tests.support.cluster.harness import eventually
 
 CONFIGMAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")
@@ -93,7 +93,7 @@ def managed(admin, namespace):
         yield found
 
 
-def test_what_its_secrets_hold_is_applied_and_said(managed):
+def test_the_contents_of_its_secrets_are_applied_and_reported(managed):
     managed.create(("a", "b"))
     eventually(managed.is_applied)
     assert managed.there() == {"a", "b"}
@@ -108,7 +108,7 @@ def test_what_its_secrets_hold_is_applied_and_said(managed):
     }
 
 
-def test_what_is_no_longer_asked_for_is_deleted(managed):
+def test_an_object_no_longer_in_its_secrets_is_deleted(managed):
     managed.create(("a", "b"))
     eventually(managed.is_applied)
     managed.write(managed.manifests(["b", "c"]))
@@ -138,7 +138,7 @@ def test_nothing_is_written_while_nothing_changes(managed):
     assert managed.get() == told
 
 
-def test_its_objects_go_before_it_does_and_it_says_what_it_waits_for(managed):
+def test_its_objects_are_deleted_before_it_and_it_names_the_remaining_one(managed):
     managed.write(managed.manifests(["a"], finalizers=["example.org/held"]))
     managed.create(())
     managed.write(managed.manifests(["a"], finalizers=["example.org/held"]))
@@ -185,7 +185,7 @@ def test_it_goes_without_its_secret(managed):
         ),
     ],
 )
-def test_what_cannot_be_applied_is_said(managed, text, words):
+def test_an_object_that_cannot_be_applied_is_reported(managed, text, words):
     managed.create()
     managed.write(text)
     condition = eventually(
@@ -197,7 +197,7 @@ def test_what_cannot_be_applied_is_said(managed, text, words):
     assert words in condition["message"]
 
 
-def test_another_class_and_what_is_to_be_ignored_are_left_alone(managed):
+def test_managed_resources_of_another_class_or_to_be_ignored_are_left_alone(managed):
     managed.create(**{"class": None})
     managed.manager.poll()
     assert "finalizers" not in managed.get()["metadata"]

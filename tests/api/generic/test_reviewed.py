@@ -2,14 +2,21 @@
 
 from contextlib import ExitStack
 from datetime import datetime
-
-from builders import cluster, infrastructure
-from harness import OPERATION, PATIENCE, TIMESTAMP, Script, eventually, running
+from typing import Any
 
 from actuator import RequeueAfter
 from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane
 from generic.kube.clusters import CLUSTERS
+from tests.support.cluster.harness import (
+    OPERATION,
+    PATIENCE,
+    TIMESTAMP,
+    Script,
+    eventually,
+    running,
+)
+from tests.support.objects.builders import cluster, infrastructure
 
 CONTROL_PLANES = resource_of(ControlPlane.KIND)
 
@@ -30,8 +37,8 @@ def create_control_plane(seed, name="infra"):
 def test_two_kinds_of_one_name_do_not_end_each_others_calls(
     seed, environment, admin, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
-    hung = []
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.5)
+    hung: list[Any] = []
     script.on["delete"] = hold(gate, hung)
     control = Script(ControlPlane)
     manager = start(script, second=control)
@@ -83,7 +90,7 @@ def test_a_status_that_no_json_can_hold_is_an_error_like_any_other(seed, start, 
     assert "datetime" in seed.status()["lastError"]["description"]
 
 
-def test_waiting_keeps_what_the_actuator_put_into_the_status(seed, start, script):
+def test_waiting_keeps_the_status_of_the_actuator(seed, start, script):
     def reconcile(ctx, obj, cluster):
         obj.status.provider_status = {"vpc": "vpc-1"}
         raise RequeueAfter(60, "not there yet")
@@ -108,7 +115,8 @@ def test_a_blocked_restore_stays_a_restore(seed, start, script):
 
 
 def test_a_standby_that_takes_over_leaves_quiet_objects_alone(seed, environment, admin, namespace):
-    leader, standby = Script(), Script()
+    leader = Script()
+    standby = Script()
     with ExitStack() as stack:
         first = running(environment, admin, namespace, leader, leader_election=True)
         managing = stack.enter_context(first)
@@ -124,9 +132,9 @@ def test_a_standby_that_takes_over_leaves_quiet_objects_alone(seed, environment,
         assert standby.operations() == []
 
 
-def test_a_call_that_was_abandoned_does_not_hold_up_the_end(seed, start, script, gate, monkeypatch):
-    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.2)
-    hung = []
+def test_an_abandoned_call_does_not_delay_the_shutdown(seed, start, script, gate, monkeypatch):
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER_SECONDS", 0.2)
+    hung: list[Any] = []
     script.on["delete"] = hold(gate, hung)
     manager = start(script, max_concurrent_reconciles=2, shutdown_timeout=PATIENCE)
     seed.create(infrastructure(seed.namespace, seed.namespace))

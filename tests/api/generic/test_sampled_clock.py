@@ -1,11 +1,12 @@
 """Every running manager learns whether its clock is steady, whatever it serves."""
 
 import math
+from typing import Any
 
 import pytest
-from harness import Script, connected, eventually
 
 from generic import Manager, Options
+from tests.support.cluster.harness import Script, connected, eventually
 
 pytestmark = pytest.mark.usefixtures("short_window")
 
@@ -30,7 +31,8 @@ def test_a_standby_has_a_steady_clock_when_it_begins_to_lead(start, script):
 
 def test_a_manager_without_controllers_has_a_steady_clock(environment, admin, namespace):
     addresses = dict.fromkeys(("metrics_bind_address", "health_bind_address"), "0")
-    manager = Manager(Options(**addresses, leader_election_namespace=namespace))
+    options: Any = {**addresses, "leader_election_namespace": namespace}
+    manager = Manager(Options(**options))
     with connected(environment, admin, manager, namespace):
         manager.start()
         eventually(lambda: is_steady(manager))

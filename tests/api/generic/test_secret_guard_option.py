@@ -5,8 +5,6 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from builders import cluster
-from harness import PATIENCE, Script, cluster_rules, connected, eventually
 
 from actuator import ActuatorError, Resource
 from actuator.errors import NotFound
@@ -16,6 +14,8 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.behaviours import with_behaviour
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
+from tests.support.cluster.harness import PATIENCE, Script, cluster_rules, connected, eventually
+from tests.support.objects.builders import cluster
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -42,7 +42,7 @@ def manifest(cls, namespace, name, secret_name="cloudprovider"):
 
 
 def needs_secret(deleted):
-    """What a deletion does that needs the Secret, and says so; no memory helps it."""
+    """A deletion that reads the Secret itself; a remembered Secret does not help it."""
 
     def delete(ctx, obj, cluster):
         ctx.client.get(SECRETS, "cloudprovider", obj.metadata.namespace)
@@ -58,7 +58,7 @@ def deleted():
 
 @pytest.fixture
 def serve(environment, admin, namespace, managers):
-    """Starts a manager that guards the Secrets of what these actuators serve, under its Role."""
+    """Starts a manager that guards the Secrets of these actuators' objects, under its Role."""
     stack = ExitStack()
 
     def start(*actuators, guards_secret=True):
@@ -108,7 +108,7 @@ def test_the_guard_is_on_the_secret_before_the_first_reconcile(serve, records):
     assert seen == [[GUARD]] * len(RECORDS)
 
 
-def test_the_guard_comes_off_with_the_last_object_that_needs_the_secret(serve, records, deleted):
+def test_the_guard_is_removed_with_the_last_object_that_needs_the_secret(serve, records, deleted):
     serve(Script(DNSRecord, delete=needs_secret(deleted)))
     create(records)
     records.client.create(SECRETS, secret(records.namespace, "other"))
@@ -123,7 +123,7 @@ def test_the_guard_comes_off_with_the_last_object_that_needs_the_secret(serve, r
     assert guards(records, "other") == [GUARD]
 
 
-def test_of_those_that_go_at_the_same_moment_the_last_lets_go(serve, records):
+def test_the_last_of_objects_deleted_simultaneously_removes_the_guard(serve, records):
     together = threading.Barrier(len(RECORDS))
     serve(Script(DNSRecord, delete=lambda ctx, obj, cluster: together.wait(PATIENCE)))
     create(records)
@@ -146,8 +146,8 @@ def test_kinds_guard_side_by_side(serve, records, deleted):
     assert guards(records) == [GUARD]
 
 
-@pytest.mark.parametrize("dice", range(3))
-def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, dice):
+@pytest.mark.parametrize("random_seed", range(3))
+def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, random_seed):
     """The children go in a random order, the Secret first, and the namespace with them."""
     network = records.of(Infrastructure, "infra")
     slow = threading.Event()
@@ -162,7 +162,7 @@ def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, d
     eventually(network.is_ready)
     children = [(resource_of(DNSRecord.KIND), name) for name in RECORDS]
     children.append((network.resource, "infra"))
-    random.Random(dice).shuffle(children)
+    random.Random(random_seed).shuffle(children)
     records.client.delete(SECRETS, "cloudprovider", records.namespace)
     records.client.delete(NAMESPACES, records.namespace)
     for resource, name in children:
@@ -262,7 +262,8 @@ def test_a_start_frees_secrets_that_no_object_refers_to(serve, records, guards_s
 def test_a_kind_that_is_guarded_anyway_frees_a_former_secret(serve, seed, namespace):
     for name in ("cloudprovider", "other"):
         seed.client.create(SECRETS, secret(namespace, name))
-    bucket, guard = seed.of(BackupBucket, namespace), BackupBucket.KIND.finalizer
+    bucket = seed.of(BackupBucket, namespace)
+    guard = BackupBucket.KIND.finalizer
     serve(Script(BackupBucket))
     wanted = manifest(BackupBucket, namespace, namespace)
     bucket.create({**wanted, "metadata": {"name": namespace}})
@@ -315,7 +316,8 @@ def test_a_missing_secret_is_named(serve, records):
 
 @pytest.mark.parametrize("guards_secret", [True, False])
 def test_the_role_allows_it_and_nothing_beyond(guards_secret):
-    plain, guarded = Manager(), Manager()
+    plain = Manager()
+    guarded = Manager()
     plain.add(Script(), type="t")
     guarded.add(Script(), type="t", guards_secret=guards_secret)
     more = [rule for rule in cluster_rules(guarded) if rule not in cluster_rules(plain)]

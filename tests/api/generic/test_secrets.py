@@ -3,18 +3,13 @@
 import base64
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import attrs
 import pytest
-from builders import API
-from builders import cluster as cluster_manifest
-from cryptography import x509
-from harness import PATIENCE, eventually
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ApiError, ConfigurationError, Invalid, RequeueAfter
-from actuator.interface import Resource
 from actuator.v1alpha1 import Cluster, ControlPlane
 from generic.library.controlplane import GenericControlPlane
 from generic.library.managedresources import ManagedResource
@@ -22,51 +17,40 @@ from generic.library.secrets import (
     PERMISSIONS,
     Authority,
     Certificate,
-    Rotation,
     SecretsManager,
     ShootAccess,
-    Usage,
     generic_kubeconfig_name,
     rotation_of,
 )
 from generic.testing.seed import install
+from tests.support.cluster.harness import PATIENCE, eventually
+from tests.support.objects.builders import API
+from tests.support.objects.builders import cluster as cluster_manifest
+from tests.support.objects.issued_secrets import (
+    CA,
+    CLIENT,
+    COMPLETING,
+    CONFIGS,
+    PREPARING,
+    SECRETS,
+    SERVER,
+    Clock,
+    in_phase,
+    is_signed_by,
+    leave_as_go_does,
+    names_of,
+    secret_names,
+)
 
 pytestmark = pytest.mark.usefixtures("small_authorities")
 
-SECRETS = Resource("v1", "secrets")
-CA = Authority(name="ca-provider")
-SERVER = Certificate(name="server", authority="ca-provider", common_name="s", dns_names=["s"])
-CLIENT = Certificate(name="client", authority="ca-provider", common_name="c", usage=Usage.CLIENT)
-CONFIGS = [CA, SERVER, CLIENT]
-ASKED = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-def in_phase(phase: str) -> Rotation:
-    told = {"phase": phase, "lastInitiationTime": f"{ASKED:%FT%TZ}"}
-    status = {"credentials": {"rotation": {"certificateAuthorities": told}}}
-    return rotation_of(decode(Cluster, {"spec": {"shoot": {"status": status}}}))
-
-
-PREPARING = in_phase("Preparing")
 PREPARED = in_phase("Prepared")
-COMPLETING = in_phase("Completing")
 COMPLETED = in_phase("Completed")
 WAITING = in_phase("WaitingForWorkersRollout")
 
 
 def rotated(rotation):
     return [attrs.evolve(CA, rotation=rotation), SERVER, CLIENT]
-
-
-class Clock:
-    def __init__(self):
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self):
-        return self.time
-
-    def monotonic(self):
-        return self.time.timestamp()
 
 
 @pytest.fixture
@@ -84,29 +68,9 @@ def manager(admin, namespace, clock):
     return make
 
 
-def secret_names(client, namespace):
-    return sorted(secret["metadata"]["name"] for secret in client.list(SECRETS, namespace))
-
-
-def names_of(issued):
-    names = {one.bundle_secret_name for one in issued.values()} - {""}
-    return sorted({one.secret_name for one in issued.values()} | names)
-
-
-def loaded(pem):
-    return x509.load_pem_x509_certificate(pem)
-
-
-def is_signed_by(issued, authority):
-    try:
-        loaded(issued["tls.crt"]).verify_directly_issued_by(loaded(authority))
-    except Exception:
-        return False
-    return True
-
-
-def test_what_is_there_is_found_again_after_a_restart(admin, namespace, manager):
-    first, second = manager().ensure(CONFIGS), manager().ensure(CONFIGS)
+def test_existing_secrets_are_found_again_after_a_restart(admin, namespace, manager):
+    first = manager().ensure(CONFIGS)
+    second = manager().ensure(CONFIGS)
     assert first == second
     assert secret_names(admin, namespace) == names_of(first)
     assert is_signed_by(first["server"], first["ca-provider"]["ca.crt"])
@@ -158,7 +122,7 @@ def test_a_server_keeps_its_certificate_while_its_authority_is_prepared(manager)
     assert during["server"] != before["server"], "its checksum changes with the bundle"
 
 
-def test_what_is_not_rotated_is_unaffected(admin, namespace, manager):
+def test_secrets_that_are_not_rotated_are_unaffected(admin, namespace, manager):
     other = [Authority(name="ca-other"), attrs.evolve(SERVER, name="other", authority="ca-other")]
     access = ShootAccess(name="csi")
     access.ensure(admin, namespace)
@@ -200,7 +164,7 @@ def test_a_changed_configuration_is_another_secret(admin, namespace, manager):
     assert before["server"].secret_name not in secret_names(admin, namespace)
 
 
-def test_cleanup_leaves_what_other_managers_made(admin, namespace, manager):
+def test_cleanup_keeps_secrets_of_other_managers(admin, namespace, manager):
     manager("other").ensure([CA])
     manager().ensure(CONFIGS)
     left = manager("other").ensure([CA])
@@ -234,7 +198,7 @@ def test_as_a_mapping_it_is_the_secrets_data_and_the_bundle(admin, namespace, ma
 def test_authorities_are_taken_along_to_another_seed_certificates_are_made_anew(
     admin, namespace, manager
 ):
-    """Gardener carries what is labelled persist=true over, with all labels, in a ShootState."""
+    """Gardener copies Secrets labelled persist=true, with all labels, in a ShootState."""
     manager().ensure(CONFIGS)
     persisted = admin.list(SECRETS, namespace, label_selector="persist=true")
     assert [secret["metadata"]["labels"]["name"] for secret in persisted] == ["ca-provider"]
@@ -308,17 +272,6 @@ def test_a_secret_that_is_going_is_not_relied_upon(admin, namespace, manager, cl
     clock.time += timedelta(seconds=1)
     assert manager().ensure([CA])["ca-provider"].secret_name != before
     admin.patch(SECRETS, before, namespace, {"metadata": {"finalizers": None}})
-
-
-def leave_as_go_does(admin, namespace, issued, name):
-    """The same key pair in a Secret as Gardener's secrets manager makes it; returns its name."""
-    made = admin.get(SECRETS, issued.secret_name, namespace)
-    admin.delete(SECRETS, issued.secret_name, namespace)
-    labels = {**made["metadata"]["labels"], "checksum-of-config": "12345678901234567890"}
-    secret_name = f"{name}-0a1b2c3d"
-    meta = {"name": secret_name, "namespace": namespace, "labels": labels}
-    admin.create(SECRETS, {**made, "metadata": meta})
-    return secret_name
 
 
 def test_an_authority_of_gardeners_own_secrets_manager_is_used_until_the_next_rotation(
@@ -426,7 +379,7 @@ def test_access_is_asked_for_and_its_token_stays(admin, namespace):
     assert secret_names(admin, namespace) == []
 
 
-def test_somebody_elses_secret_is_no_access(admin, namespace):
+def test_a_secret_of_another_owner_is_no_access(admin, namespace):
     meta = {"name": "shoot-access-csi", "namespace": namespace}
     admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
     with pytest.raises(ActuatorError, match="requests no token, so it belongs to another owner"):

@@ -1,9 +1,8 @@
 """The default ForceDelete: declared seed objects go, and nothing else does."""
 
+from typing import Any
+
 import pytest
-from builders import cluster, infrastructure
-from contract_objects import manifest
-from harness import EVENTS, INFRASTRUCTURES, Script, eventually
 
 from actuator import Actuator, ActuatorError, Resource, SeedObjects
 from actuator.errors import ApiError, NotFound
@@ -17,6 +16,10 @@ from generic.manager.manager import Manager
 from generic.reconciler.stripping import Stripped, delete_seed_objects
 from generic.testing.recording import RecordingClient
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import EVENTS, INFRASTRUCTURES, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.contract import manifest
+from tests.support.objects.stand_ins import StandIn
 
 GUARD = "kubernetes.io/pv-protection"
 CONFIGMAPS = Resource("v1", "configmaps")
@@ -55,11 +58,11 @@ def test_declared_finalizers_are_stripped_and_reported(admin, machine, namespace
     for name in ("one", "two"):
         machine(name, MCM)
     machine("free")
-    stripped = []
-    group = SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM])
+    stripped: list[Any] = []
+    group = SeedObjects(MACHINES, finalizers=[MCM])
     delete_seed_objects(admin, namespace, [group], stripped.append)
     assert admin.list(MACHINES, namespace) == []
-    assert sorted(stripped, key=lambda one: one.name) == [
+    assert sorted(stripped, key=lambda item: item.name) == [
         Stripped(
             resource="machines.machine.sapcloud.io", namespace=namespace, name=name, finalizer=MCM
         )
@@ -68,12 +71,12 @@ def test_declared_finalizers_are_stripped_and_reported(admin, machine, namespace
 
 
 @pytest.mark.parametrize("undeclared", ["example.org/other", GUARD])
-def test_what_an_undeclared_finalizer_holds_is_an_error_that_names_it(
+def test_an_object_with_an_undeclared_finalizer_is_an_error_that_names_both(
     admin, machine, namespace, undeclared
 ):
     machine("held", MCM, undeclared)
     machine("free", MCM)
-    group = SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM])
+    group = SeedObjects(MACHINES, finalizers=[MCM])
     with pytest.raises(ActuatorError, match=f"held \\(held by {undeclared}\\)"):
         delete_seed_objects(admin, namespace, [group], lambda _one: None)
     (left,) = admin.list(MACHINES, namespace)
@@ -88,8 +91,8 @@ def test_other_namespaces_and_other_labels_are_not_touched(admin, machine, names
         admin.create(CONFIGMAPS, {**obj, "metadata": {**meta, "name": name, "labels": labels}})
     machine("elsewhere", where="default")
     groups = [
-        SeedObjects("v1", "configmaps", label_selector="app=ccm"),
-        SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM]),
+        SeedObjects(Resource("v1", "configmaps"), label_selector="app=ccm"),
+        SeedObjects(MACHINES, finalizers=[MCM]),
     ]
     delete_seed_objects(admin, namespace, groups, lambda _one: None)
     assert exists(admin, CONFIGMAPS, "yours", namespace)
@@ -98,8 +101,8 @@ def test_other_namespaces_and_other_labels_are_not_touched(admin, machine, names
     admin.delete(MACHINES, "elsewhere", "default")
 
 
-def test_a_type_that_nobody_installed_is_nothing_to_delete(admin, namespace):
-    group = SeedObjects("never.example.org/v1", "nevers", finalizers=["x/y"])
+def test_a_type_that_is_not_installed_is_nothing_to_delete(admin, namespace):
+    group = SeedObjects(Resource("never.example.org/v1", "nevers"), finalizers=["x/y"])
     delete_seed_objects(admin, namespace, [group], lambda _one: None)
 
 
@@ -113,17 +116,18 @@ def test_a_type_that_nobody_installed_is_nothing_to_delete(admin, namespace):
         ),
     ],
 )
-def test_what_is_shared_with_others_needs_a_selector(version, plural, namespaced):
+def test_a_resource_shared_with_others_needs_a_selector(version, plural, namespaced):
+    resource = Resource(version, plural, namespaced)
     with pytest.raises(ValueError, match="label_selector"):
-        SeedObjects(version, plural, namespaced=namespaced)
-    SeedObjects(version, plural, namespaced=namespaced, label_selector="a=b")
+        SeedObjects(resource)
+    SeedObjects(resource, label_selector="a=b")
 
 
 def test_extension_objects_are_confirmed_before_they_are_deleted(admin, seed):
     """Gardener's webhook denies a deletion that is not confirmed; here an audit of the object."""
     obj = infrastructure(seed.namespace, "nobody", finalizers=["example.org/hold"])
     seed.create(obj)
-    group = SeedObjects(INFRASTRUCTURES.api_version, "infrastructures")
+    group = SeedObjects(INFRASTRUCTURES)
     with pytest.raises(ActuatorError):
         delete_seed_objects(admin, seed.namespace, [group], lambda _one: None)
     assert seed.get()["metadata"]["annotations"][CONFIRM_DELETION] == "true"
@@ -134,7 +138,7 @@ def test_the_default_force_delete_does_it_under_the_generated_role(
     admin, seed, start, machine, namespace
 ):
     class Worker(Script):
-        seed_objects = [SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM])]
+        seed_objects = [SeedObjects(MACHINES, finalizers=[MCM])]
         force_delete = Actuator.force_delete
 
     def fail(ctx, obj, cluster):
@@ -155,7 +159,7 @@ def test_the_default_force_delete_does_it_under_the_generated_role(
     assert stripped == {"machines.machine.sapcloud.io": 1}
 
 
-MACHINE_GROUP = SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM])
+MACHINE_GROUP = SeedObjects(MACHINES, finalizers=[MCM])
 
 
 @pytest.fixture
@@ -212,12 +216,14 @@ def test_an_actuator_of_a_cluster_scoped_kind_cannot_declare_namespaced_seed_obj
         Manager().add(Backup(kind), type="t")
 
     class Selected(Script):
-        seed_objects = [SeedObjects("x.example.org/v1", "xs", label_selector="a", namespaced=False)]
+        seed_objects = [
+            SeedObjects(Resource("x.example.org/v1", "xs", namespaced=False), label_selector="a")
+        ]
 
     Manager().add(Selected(kind), type="t")
 
 
-class Replacing:
+class Replacing(StandIn):
     """The API server, where objects are replaced by others of their names once they are listed."""
 
     def __init__(self, client, replacement):
@@ -237,9 +243,7 @@ class Replacing:
 
 @pytest.mark.parametrize("annotations", [{}, {"a": "b"}])
 def test_the_deletion_of_another_object_of_the_same_name_is_not_confirmed(admin, seed, annotations):
-    group = SeedObjects(
-        INFRASTRUCTURES.api_version, "infrastructures", label_selector="shoot=deleted"
-    )
+    group = SeedObjects(INFRASTRUCTURES, label_selector="shoot=deleted")
     more = {"annotations": annotations}
     seed.create(infrastructure(seed.namespace, "nobody", labels={"shoot": "deleted"}, **more))
     replacing = Replacing(admin, infrastructure(seed.namespace, "nobody", **more))
@@ -254,7 +258,7 @@ def test_a_confirmation_keeps_other_annotations(admin, seed):
     seed.create(
         infrastructure(seed.namespace, "nobody", annotations=kept, finalizers=["example.org/hold"])
     )
-    group = SeedObjects(INFRASTRUCTURES.api_version, "infrastructures")
+    group = SeedObjects(INFRASTRUCTURES)
     with pytest.raises(ActuatorError, match="held by example"):
         delete_seed_objects(admin, seed.namespace, [group], lambda _one: None)
     assert seed.get()["metadata"]["annotations"] == {**kept, CONFIRM_DELETION: "true"}
@@ -315,16 +319,12 @@ def by_a_force_deletion(client, namespace, group):
 @pytest.mark.parametrize("delete", [by_the_library, by_a_force_deletion])
 def test_every_kind_that_gardener_protects_is_deleted(admin, namespace, protected, delete):
     for cls in KINDS:
-        resource, name = resource_of(cls.KIND), f"{namespace}-0"
+        resource = resource_of(cls.KIND)
+        name = f"{namespace}-0"
         wanted = manifest(cls, namespace, name)
         wanted["metadata"]["labels"] = {"of": namespace}
         admin.create(resource, wanted)
-        group = SeedObjects(
-            resource.api_version,
-            resource.plural,
-            namespaced=resource.namespaced,
-            label_selector=f"of={namespace}",
-        )
+        group = SeedObjects(resource, label_selector=f"of={namespace}")
         delete(admin, namespace, group)
         assert not exists(admin, resource, name, namespace), cls
 
@@ -334,6 +334,6 @@ def test_a_deletion_of_etcd_druids_objects_is_confirmed_too():
     client = RecordingClient(
         {"apiVersion": "druid.gardener.cloud/v1alpha1", "kind": "Etcd", "metadata": meta}
     )
-    group = SeedObjects("druid.gardener.cloud/v1alpha1", "etcds")
+    group = SeedObjects(Resource("druid.gardener.cloud/v1alpha1", "etcds"))
     seedobjects.delete(client, [group], "ns")
     assert [step.split()[0] for step in client.steps] == ["list", "patch", "delete"]

@@ -1,4 +1,4 @@
-"""Type, class and namespace decide which objects are served; predicates only what triggers."""
+"""Type, class and namespace select the served objects; predicates only select events."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, Seed, connected, eventually, samples
 
 from actuator import ActuatorError
 from actuator.v1alpha1 import Infrastructure
@@ -16,7 +14,6 @@ from generic.controller.predicates import (
     any_of,
     conditions_changed,
     for_event_types,
-    has_name,
     has_namespace,
     is_deleting,
     negate,
@@ -27,6 +24,9 @@ from generic.kube.headers import EventType
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.tools.explain import explain
+from tests.support.cluster.harness import FINALIZER, Script, Seed, connected, eventually, samples
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.predicates import has_name
 
 
 def broken(event):
@@ -52,7 +52,7 @@ PREDICATES = {
 
 @pytest.fixture
 def managed(environment, admin, namespace):
-    """A manager with what `add` adds to it, under its generated Role."""
+    """A manager with the parts that `add` adds, under its generated Role."""
 
     @contextmanager
     def running(add, **more):
@@ -151,7 +151,9 @@ def test_a_deletion_that_an_answer_shows_is_not_hidden_by_predicates(managed, se
 
 
 def test_actuators_of_one_type_are_separated_by_namespaces(managed, seed, elsewhere, admin):
-    mine, others, type = Script(), Script(), seed.namespace
+    mine = Script()
+    others = Script()
+    type = seed.namespace
     nowhere = Seed(admin, f"{seed.namespace}-c")
     admin.create(NAMESPACES, {"metadata": {"name": nowhere.namespace}})
 
@@ -175,7 +177,7 @@ def test_actuators_of_one_type_are_separated_by_namespaces(managed, seed, elsewh
     assert f"the extension serves no Infrastructure {where}" in found.notes
 
 
-def test_an_object_whose_type_changed_away_from_us_is_explained(managed, seed, script, admin):
+def test_an_object_whose_type_changed_to_another_is_explained(managed, seed, script, admin):
     with managed(lambda manager: manager.add(script, type=seed.namespace)) as manager:
         seed.create(infrastructure(seed.namespace, seed.namespace))
         eventually(seed.is_ready)

@@ -1,20 +1,16 @@
-"""`ctx.shoot` and `ctx.garden`: a second cluster that is there, gone, slow, or somebody else's."""
+"""`ctx.shoot` and `ctx.garden`: a second cluster that exists, is gone, slow, or another one."""
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
 import threading
 import time
+from contextlib import suppress
 
-import builders
 import pytest
-from builders import infrastructure
-from documented import run_examples
-from harness import FINALIZER, Seed, eventually, is_allowed
-from proxy import kubeconfig
-from tenantside import OK, PHASES, TenantServer, playing
 
 from actuator import Resource
 from actuator.errors import (
@@ -36,9 +32,16 @@ from generic.reconciler import calls
 from generic.reconciler.calls import Call, ShootClient
 from generic.reconciler.operation import Operation
 from generic.testing.envtest import Environment
-from generic.testing.faults import Fault, FaultProxy
+from hack.faults import Fault, FaultProxy
+from tests.support.cluster.fault_proxy import kubeconfig
+from tests.support.cluster.harness import FINALIZER, Seed, eventually, is_allowed
+from tests.support.cluster.tenant_server import OK, PHASES, TenantServer, playing
+from tests.support.objects import builders
+from tests.support.objects.builders import infrastructure
+from tests.support.pages.documented import run_examples
 
-MAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
+MAPS = Resource("v1", "configmaps")
+SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 REMEDY = "check that the shoot is not hibernated and that its API server runs"
 NO_ANSWER = "cannot reach the API server, or cannot verify its certificate"
@@ -173,18 +176,37 @@ def slow(proxy, impostor=None):
     return proxy.kubeconfig.read_bytes()
 
 
-@pytest.mark.parametrize("way", [refused, without_a_host, with_another_certificate])
+CAUSES = {
+    refused: "Connection refused",
+    without_a_host: "Name or service not known|name resolution|No address",
+    with_another_certificate: "certificate verify failed",
+}
+
+
+@pytest.mark.parametrize("way", CAUSES)
 def test_a_shoot_without_answer_is_one_sentence_that_says_nothing_about_the_network(
-    seed, proxy, impostor, start, actuator, way
+    seed, proxy, impostor, start, actuator, way, caplog
 ):
     give(seed, way(proxy, impostor))
-    actuator.on["reconcile"] = reads
+
+    def reads_twice(ctx, obj, cluster):
+        with suppress(ShootUnreachable):
+            reads(ctx, obj, cluster)
+        reads(ctx, obj, cluster)
+
+    actuator.on["reconcile"] = reads_twice
     start(actuator)
     create(seed)
     error = failure(seed)
     sentence = f"shoot {seed.namespace}: {NO_ANSWER}; {REMEDY}"
     assert error["description"] == f"Error reconciling Infrastructure: {sentence}"
     assert error.get("codes", []) == []
+    events = seed.client.list(Resource("v1", "events"), seed.namespace)
+    assert not re.search(CAUSES[way], repr([seed.get(), events]))
+    logged = [r.fields for r in caplog.records if r.getMessage() == "shoot unreachable"]
+    assert {fields["shoot"] for fields in logged} == {seed.namespace}
+    assert re.search(CAUSES[way], logged[0]["cause"])
+    assert len(logged) <= len(actuator.calls), "once in each call"
 
 
 def test_a_shoot_that_comes_back_is_used_again(seed, proxy, start, actuator):
@@ -209,8 +231,8 @@ def test_a_slow_shoot_costs_no_more_than_the_time_of_the_call(seed, proxy):
 
 
 def test_a_server_that_never_finishes_the_handshake_costs_no_more_either(seed, other):
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        url = f"https://127.0.0.1:{mute.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as unresponsive:
+        url = f"https://127.0.0.1:{unresponsive.getsockname()[1]}"
         give(seed, aims_at(other.kubeconfig.read_bytes(), url))
         shoot = made(seed.client, seed.namespace, seconds=1.0)
         began = time.monotonic()
@@ -247,7 +269,8 @@ def test_slow_shoots_of_one_tenant_do_not_keep_the_workers_from_another(
 ):
     monkeypatch.setattr(calls, "_SHOOT_SECONDS", 20.0)
     monkeypatch.setattr(calls, "_FORCED_SECONDS", 0.5)
-    slow, fast = TenantServer(PHASES["chunk extension"]), TenantServer(playing([(OK, 1, 0.0)]))
+    slow = TenantServer(PHASES["chunk extension"])
+    fast = TenantServer(playing([(OK, 1, 0.0)]))
     honest = Seed(seed.client, f"{seed.namespace}-other")
     seed.client.create(NAMESPACES, {"metadata": {"name": honest.namespace}})
     give(seed, slow.kubeconfig().encoded())
@@ -269,7 +292,8 @@ def test_slow_shoots_of_one_tenant_do_not_keep_the_workers_from_another(
 def test_a_call_that_a_force_deletion_replaces_can_use_its_shoot_no_more(
     seed, shoot, start, actuator
 ):
-    using, refused = threading.Event(), []
+    using = threading.Event()
+    refused = []
 
     def reconcile(ctx, obj, cluster):
         try:
@@ -331,7 +355,8 @@ def test_an_object_outside_shoots_has_no_shoot(seed, start, script):
     def reconcile(ctx, obj, cluster):
         ctx.shoot.list(MAPS)
 
-    script.of, script.on["reconcile"] = BackupBucket, reconcile
+    script.of = BackupBucket
+    script.on["reconcile"] = reconcile
     start(script)
     give(seed, b"", "x")
     bucket = seed.of(BackupBucket, seed.namespace)
@@ -345,14 +370,14 @@ def test_an_object_outside_shoots_has_no_shoot(seed, start, script):
 
 
 def test_clients_are_kept_up_to_a_bound_and_dropped_with_their_secret(seed, shoot, monkeypatch):
-    monkeypatch.setattr(remote, "_MOST_SHOOTS", 1)
+    monkeypatch.setattr(remote, "_MAX_SHOOTS", 1)
     shoots = Remote(seed.client)
     first = shoots.shoot(seed.namespace)
     assert shoots.shoot(seed.namespace) is first
-    second = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "gardener-internal"}}
-    second["metadata"]["namespace"] = "default"
-    second["data"] = seed.client.get(SECRETS, "gardener-internal", seed.namespace)["data"]
-    seed.client.apply(SECRETS, second)
+    second = {"apiVersion": "v1", "kind": "Secret"}
+    meta = {"name": "gardener-internal", "namespace": "default"}
+    data = seed.client.get(SECRETS, "gardener-internal", seed.namespace)["data"]
+    seed.client.apply(SECRETS, {**second, "metadata": meta, "data": data})
     shoots.shoot("default")
     assert list(shoots._known) == ["default"]
     seed.client.delete(SECRETS, "gardener-internal", "default")
@@ -364,7 +389,7 @@ def test_clients_are_kept_up_to_a_bound_and_dropped_with_their_secret(seed, shoo
 @pytest.fixture
 def garden_file(other, tmp_path, monkeypatch):
     """The files of a pod with access to the garden, as gardenlet mounts them."""
-    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.1)
+    monkeypatch.setattr("generic.kube.access._FRESH", 0.1)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     token = tmp_path / "token"
     token.write_text("expired")

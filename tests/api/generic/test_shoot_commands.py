@@ -1,4 +1,4 @@
-"""`actuator shoot` in a seed like that of `actuator dev`: each command tells what happened."""
+"""`actuator shoot` in a seed like that of `actuator dev`: each command reports its result."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harness import connected, eventually
 
 from actuator.errors import NotFound
 from actuator.interface import SECRETS, resource_of
-from actuator.v1alpha1 import KINDS, Cluster, Extension, Infrastructure, Worker
+from actuator.v1alpha1 import KINDS, Extension, Infrastructure, Worker
 from generic.kube.client import connect
+from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
-from generic.library.machines import MACHINE_KINDS, MACHINES
-from generic.library.managedresources import ManagedResource
+from generic.library.machines import MACHINES
 from generic.library.manifests import manifest
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
 from generic.testing.drill.seeds import running_seed
-from generic.testing.drill.shoots import ShootManager, Shoots
+from generic.testing.shoots import Shoots
+from tests.support.cluster.harness import connected, eventually
 
 AUTHOR = """
 from collections import Counter
 
 from actuator import Actuator, RequeueAfter
+from actuator.meta import Raw
 from actuator.v1alpha1 import Extension, Infrastructure
 from generic.library import managedresources
 from generic.library.manifests import manifest
@@ -64,7 +64,7 @@ class Agent(Actuator[Extension]):
         managedresources.delete(*where)
 
 
-class Router(Actuator[Extension]):
+class Router(Actuator[Extension, Raw]):
     finalizer = "extensions.gardener.cloud/router"
 
     def reconcile(self, ctx, obj, cluster):
@@ -76,7 +76,7 @@ class Router(Actuator[Extension]):
             raise RequeueAfter(1, "waiting for the route table")
 
 
-class Net(Actuator[Infrastructure]):
+class Net(Actuator[Infrastructure, Raw]):
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
 
@@ -134,11 +134,10 @@ def author(tmp_path_factory):
 @pytest.fixture(scope="module")
 def kubeconfig(author):
     """The administrator's, of a seed in which a manager serves the extension."""
-    crds = [crd(cls) for cls in (*KINDS, Cluster, Orphan, ManagedResource, *MACHINE_KINDS)]
     manager = Manager(Options(metrics_bind_address="0", health_bind_address="0"))
     author.extension(manager)
     with (
-        running_seed(crds, lambda admin: [ShootManager(admin, Shoots()).poll], print) as seed,
+        running_seed([*map(crd, KINDS)], Shoots(), print) as seed,
         connected(seed.environment, seed.admin, manager, "author"),
     ):
         manager.start()
@@ -198,7 +197,7 @@ def test_each_extension_is_handled_once_and_is_once_in_the_state(run, author, na
     run("migrate", *AGENTS)
     assert calls(author, "migrate", namespace) == {"one": 1, "two": 1}
     state = json.loads(Path(f"{name}.shootstate.json").read_text())
-    assert Counter((one["kind"], one["name"]) for one in state["extensions"]) == {
+    assert Counter((extension["kind"], extension["name"]) for extension in state["extensions"]) == {
         ("Extension", "one"): 1,
         ("Extension", "two"): 1,
     }
@@ -208,6 +207,16 @@ def test_a_shoot_can_be_created_again_after_a_forced_deletion(run, name):
     assert f"shoot {name}: created" in run("create", *AGENTS)
     assert f"shoot {name}: deleted" in run("force-delete", *AGENTS)
     assert f"shoot {name}: created" in run("create", *AGENTS)
+
+
+@pytest.mark.parametrize("verb", ["migrate", "force-delete"])
+def test_a_file_that_cannot_be_read_keeps_no_shoot(command, run, kubeconfig, name, verb):
+    run("create", *AGENTS)
+    Path("objects.yaml").write_text("{")
+    target = ("--kubeconfig", kubeconfig, "--extension", f"{MODULE}:extension")
+    given = (name, "--file", "objects.yaml", "--timeout", 60, *target)
+    assert "objects.yaml cannot be read" in command("shoot", "reconcile", *given, status=1).stderr
+    command("shoot", verb, *given)
 
 
 def test_a_shoot_with_machines_migrates_as_often_as_wanted(run, admin, namespace, name):
@@ -229,8 +238,30 @@ def test_a_shoot_with_machines_migrates_as_often_as_wanted(run, admin, namespace
     assert f"shoot {name}: migrated" in run("migrate", *objects)
 
 
+def test_a_cloud_profile_is_merged_changed_and_kept_over_a_restore(run, admin, namespace):
+    def cluster():
+        return admin.get(CLUSTERS, namespace)["spec"]
+
+    def profile(**spec):
+        return manifest("core.gardener.cloud/v1beta1", "CloudProfile", "acme", spec=spec)
+
+    dual = manifest("core.gardener.cloud/v1beta1", "Shoot", "x", spec={"networking": {"a": "b"}})
+    run("create", profile(type="acme"), dual, *AGENTS)
+    assert cluster()["cloudProfile"]["spec"] == {"type": "acme"}
+    assert cluster()["shoot"]["spec"]["networking"] == {"a": "b"}
+    changed = (profile(type="acme", regions=[]), dual, *AGENTS)
+    run("reconcile", *changed)
+    run("migrate", *changed)
+    run("restore", *changed)
+    assert cluster()["cloudProfile"]["spec"] == {"type": "acme", "regions": []}
+    assert cluster()["cloudProfile"]["metadata"]["name"] == "acme"
+    assert cluster()["shoot"]["spec"]["networking"] == {"a": "b"}
+    wrong = {"apiVersion": "v1", "kind": "Cluster", "metadata": {"name": "x"}, "spec": {"shoot": 1}}
+    assert "Cluster: set spec, with objects as its fields" in run("reconcile", wrong, status=1)
+
+
 def names(admin, resource, namespace):
-    return sorted(one["metadata"]["name"] for one in admin.list(resource, namespace))
+    return sorted(item["metadata"]["name"] for item in admin.list(resource, namespace))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +313,8 @@ def is_gone(admin, resource, name, namespace):
 
 
 def test_a_wait_shows_the_reason_that_explain_has(run, command, kubeconfig, namespace):
-    slow, nobodys = obj(Extension, "router", providerConfig={"slow": True}), obj(Extension, "other")
+    slow = obj(Extension, "router", providerConfig={"slow": True})
+    nobodys = obj(Extension, "other")
     shown = run("create", slow, nobodys, status=1, timeout=4)
     reason = "Create is in progress: waiting for the router"
     where = f"{namespace}/Extension/router"

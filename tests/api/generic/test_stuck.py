@@ -4,15 +4,17 @@ import json
 import secrets
 
 import pytest
-from builders import infrastructure
-from harness import FINALIZER, eventually
 
 from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
-from actuator.meta import format_time
-from actuator.v1alpha1 import BackupBucket
+from actuator.meta import Raw, format_time
+from actuator.v1alpha1 import BackupBucket, Infrastructure
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import NAMESPACES
+from generic.tools.explain.stuck import stuck
+from tests.support.cluster.harness import FINALIZER, eventually
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.stand_ins import StandIn
 
 FOREIGN = "external-attacher/csi"
 ROLES = "rbac.authorization.k8s.io/v1"
@@ -26,7 +28,7 @@ OTHERS = {
     "BackupBucket": resource_of(BackupBucket.KIND),
 }
 """Kinds of several groups and scopes; the law holds for each, and for those not listed."""
-MORE = {
+MORE: dict[str, Raw] = {
     "PriorityClass": {"value": 5},
     "BackupBucket": {"spec": {"type": "t", "region": "r", "secretRef": {"name": "s"}}},
 }
@@ -68,9 +70,9 @@ def run(environment, command):
 def of(answer, prefix):
     """The objects with this prefix in namespace or name; other tests delete theirs."""
     return {
-        one["kind"]: one
-        for one in json.loads(answer.stdout)["objects"]
-        if one["namespace"].startswith(prefix) or one["name"].startswith(prefix)
+        object_["kind"]: object_
+        for object_ in json.loads(answer.stdout)["objects"]
+        if object_["namespace"].startswith(prefix) or object_["name"].startswith(prefix)
     }
 
 
@@ -80,11 +82,11 @@ def test_all_kinds_that_are_under_deletion_are_listed_and_no_others(keep, run, n
         keep(kind, f"{namespace}-x", deleting=deleting)
     found = of(run("-o", "json"), namespace)
     assert set(found) == {kind for kind, deleting in chosen.items() if deleting}
-    for kind, one in found.items():
-        assert one["namespace"] == (namespace if OTHERS[kind].namespaced else "")
-        assert one["since"] <= format_time(SystemClock().now())
-        assert one["turn"] == "the CSI attacher"
-        assert any(FOREIGN in blocker for blocker in one["blockers"])
+    for kind, item in found.items():
+        assert item["namespace"] == (namespace if OTHERS[kind].namespaced else "")
+        assert item["since"] <= format_time(SystemClock().now())
+        assert item["turn"] == "the CSI attacher"
+        assert any(FOREIGN in blocker for blocker in item["blockers"])
 
 
 def test_an_extension_object_has_its_turn_and_its_blockers(seed, run):
@@ -95,9 +97,10 @@ def test_an_extension_object_has_its_turn_and_its_blockers(seed, run):
     one = of(run("-o", "json"), seed.namespace)["Infrastructure"]
     assert one["turn"] == "the extension for Infrastructure net, unknown: a controller of acme.org"
     assert "the key is revoked" in one["blockers"]
-    wide, table = run("-o", "wide").stdout, run().stdout
+    wide = run("-o", "wide").stdout
+    table = run().stdout
     for text in (wide, table):
-        (line,) = (one for one in text.splitlines() if one.startswith(f"{seed.namespace} "))
+        (line,) = (line for line in text.splitlines() if line.startswith(f"{seed.namespace} "))
         assert line.split()[1:3] == ["Infrastructure", "infra"]
         assert ("acme.org/x" in line) is (text is wide)
     assert "objects under deletion in" in table.splitlines()[-1]
@@ -106,7 +109,30 @@ def test_an_extension_object_has_its_turn_and_its_blockers(seed, run):
     seed.patch({"metadata": {"finalizers": None}})
 
 
-def test_a_namespace_tells_what_remains_in_it(keep, run, admin, namespace):
+class Racing(StandIn):
+    """A client of the test, in whose namespace the first object ends before it is read."""
+
+    def __init__(self, seed):
+        self._seed = seed
+        self.metadata_only = seed.client.metadata_only
+        self.send = seed.client.send
+
+    def get(self, resource, name, namespace=""):
+        if (name, namespace) == ("infra", self._seed.namespace):
+            self._seed.patch({"metadata": {"finalizers": None}})
+        return self._seed.client.get(resource, name, namespace)
+
+
+def test_an_object_that_ends_before_it_is_read_hides_no_other_of_its_kind(seed):
+    for name in ("infra", "next"):
+        seed.create(infrastructure(seed.namespace, seed.namespace, name, finalizers=[FINALIZER]))
+        seed.delete(name)
+    found, _ = stuck(Racing(seed), [Infrastructure.KIND], SystemClock().now())
+    assert [item.name for item in found if item.namespace == seed.namespace] == ["next"]
+    seed.patch({"metadata": {"finalizers": None}}, "next")
+
+
+def test_a_namespace_names_the_objects_that_remain_in_it(keep, run, admin, namespace):
     other = f"{namespace}-ending"
     admin.create(NAMESPACES, {"metadata": {"name": other}})
     config = {"name": "held", "namespace": other, "finalizers": [FOREIGN]}
@@ -123,7 +149,9 @@ def test_a_namespace_tells_what_remains_in_it(keep, run, admin, namespace):
     admin.patch(OTHERS["ConfigMap"], "held", other, {"metadata": {"finalizers": None}})
 
 
-def test_what_may_not_be_read_is_named_and_the_rest_is_listed(keep, run, environment, admin):
+def test_a_resource_that_may_not_be_read_is_named_and_the_rest_is_listed(
+    keep, run, environment, admin
+):
     name = f"reader-{secrets.token_hex(3)}"
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]
     bindings = Resource(ROLES, "clusterrolebindings", namespaced=False)

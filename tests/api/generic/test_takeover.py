@@ -1,43 +1,46 @@
-"""Take-over from an extension on Gardener's Go library: what it left is adopted and kept."""
+"""Take-over from an extension on Gardener's Go library: its objects are adopted and kept."""
 
 import base64
 import threading
 from datetime import UTC, datetime
 
 import pytest
-from gostate import PARTS, deploy_part, ready_object, reference
-from harness import Script, eventually
-from shootside import Extended, OneShoot
 
 from actuator import Resource
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Provisioned
+from actuator.meta import Raw
 from actuator.v1alpha1 import BackupBucket, ControlPlane, OperatingSystemConfig, Worker
-from generic.controller.metrics import Metrics
 from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
 from generic.library import managedresources
 from generic.library.controlplane import GenericControlPlane
 from generic.library.controlplane.parts import EVERY_PART
 from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS, MACHINES
-from generic.library.managedresources import GO_LIBRARY, MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
+from generic.library.managedresources.ours import GO_LIBRARY
 from generic.library.worker import GenericWorker, in_zone
 from generic.manager.heartbeat import LEASE_NAME, Heartbeat
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
-from generic.testing.drill.shoots import ShootManager, Shoots
+from generic.serving.metrics import Metrics
 from generic.testing.machinecontroller import MachineController
 from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import install, install_crds
+from generic.testing.seed import OneShoot, install, install_crds
+from generic.testing.shoots import ShootManager, Shoots
+from tests.support.cluster.harness import Script, eventually
+from tests.support.cluster.shoot_extension import Extended
+from tests.support.objects.go_state import PARTS, deploy_part, ready_object, reference
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
 CONFIG, SEED, SHOOT, CRDS, STORAGE, WEBHOOKS = PARTS
-SPEC = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+SPEC: Raw = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
 
 
 def manifests(part, namespace, value="1"):
-    """What the part deploys; the seed's in the shoot's namespace."""
+    """The objects that the part deploys; the seed's in the shoot's namespace."""
     where = namespace if PARTS[part].get("class") == "seed" else "kube-system"
     meta = {"name": part, "namespace": where}
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"value": value}}]
@@ -93,7 +96,7 @@ def shoots(admin, environment, namespace):
 
 
 def leave(cp):
-    """What a Go extension leaves of a control plane that works."""
+    """Create the objects that a Go extension leaves of a control plane that works."""
     meta = {"name": cp.name, "namespace": cp.namespace}
     spec = {"type": cp.namespace, **SPEC}
     finalizer = "extensions.gardener.cloud/controlplane"
@@ -121,11 +124,11 @@ def leave(cp):
 
 def settled(cp):
     found = [cp.managed(part) for part in PARTS]
-    status = [one.get("status", {}) for one in found]
+    status = [obj.get("status", {}) for obj in found]
     return all(
-        said.get("observedGeneration") == one["metadata"]["generation"]
+        said.get("observedGeneration") == obj["metadata"]["generation"]
         and all(c["status"] == "True" for c in said["conditions"][:2])
-        for one, said in zip(found, status, strict=True)
+        for obj, said in zip(found, status, strict=True)
     )
 
 
@@ -140,11 +143,11 @@ def identities(cp):
 
 
 def parts_left(cp):
-    return {one["metadata"]["name"] for one in cp.client.list(MANAGED_RESOURCES, cp.namespace)}
+    return {obj["metadata"]["name"] for obj in cp.client.list(MANAGED_RESOURCES, cp.namespace)}
 
 
 def secret_names(cp):
-    names = {one["metadata"]["name"] for one in cp.client.list(SECRETS, cp.namespace)}
+    names = {obj["metadata"]["name"] for obj in cp.client.list(SECRETS, cp.namespace)}
     return {name for name in names if "controlplane" in name}
 
 
@@ -162,7 +165,8 @@ def test_the_documented_names_are_those_of_the_parts_and_of_nothing_else():
 
 
 def test_a_take_over_and_the_way_back_lose_no_finalizer_and_create_nothing_anew(cp, shoots, start):
-    before, inside = identities(cp), cp.inside()
+    before = identities(cp)
+    inside = cp.inside()
     assert len(inside) == 4
     manager = start(Provider())
     cp.ask("reconcile")
@@ -193,7 +197,8 @@ def test_a_part_without_a_hook_stays_until_the_deletion(cp, shoots, start):
         def shoot_crds(self, at):
             return None
 
-    inside, before = cp.inside(), cp.managed(CRDS)["metadata"]
+    inside = cp.inside()
+    before = cp.managed(CRDS)["metadata"]
     start(WithoutCrds())
     cp.ask("reconcile")
     eventually(cp.is_ready)
@@ -220,7 +225,7 @@ def test_a_deletion_right_after_the_take_over_leaves_nothing(cp, start):
         cp.client.get(CONFIG_MAPS, SEED, cp.namespace)
 
 
-def test_a_migration_right_after_the_take_over_keeps_what_the_shoot_has(cp, shoots, start):
+def test_a_migration_right_after_the_take_over_keeps_the_objects_in_the_shoot(cp, shoots, start):
     inside = cp.inside()
     start(Provider())
     cp.ask("migrate")
@@ -238,7 +243,7 @@ def test_a_forced_deletion_right_after_the_take_over_asks_every_part_to_go(cp, s
     cp.force()
     eventually(cp.is_gone)
     left = cp.client.list(MANAGED_RESOURCES, cp.namespace)
-    assert all("deletionTimestamp" in one["metadata"] for one in left)
+    assert all("deletionTimestamp" in obj["metadata"] for obj in left)
     eventually(lambda: not parts_left(cp) & {SEED, CONFIG})
     assert parts_left(cp) == set(PARTS) - {SEED, CONFIG}, "gardenlet removes these"
 
@@ -288,7 +293,7 @@ def test_only_secrets_that_came_with_it_go_with_an_adopted_managed_resource(
     refs = [{"name": name} for name in names]
     managed_resource(admin, namespace, SEED, **{"class": "seed", "secretRefs": refs})
     managedresources.delete(admin, namespace, SEED, origin="mine")
-    left = {one["metadata"]["name"] for one in admin.list(SECRETS, namespace)}
+    left = {obj["metadata"]["name"] for obj in admin.list(SECRETS, namespace)}
     assert {name: name in left for name in names} == names
 
 
@@ -299,17 +304,12 @@ def test_a_heartbeat_continues_the_lease_of_the_former_extension(admin, namespac
     lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
     before = admin.create(LEASES, lease)
 
-    class Once:
+    class Once(threading.Event):
         """Ends the heartbeat after one renewal."""
 
-        def __init__(self):
-            self.over = False
-
-        def is_set(self):
-            return self.over
-
-        def wait(self, _seconds):
-            self.over = True
+        def wait(self, timeout=None):
+            self.set()
+            return True
 
     Heartbeat("provider-test", namespace).run(admin, Once())
     after = admin.get(LEASES, LEASE_NAME, namespace)
@@ -330,7 +330,9 @@ def test_the_former_leader_is_waited_for_until_its_lease_ends(admin, namespace):
     meta = {"name": name, "namespace": namespace}
     lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
     admin.create(LEASES, lease)
-    clock, led, stop = SystemClock(), [], threading.Event()
+    clock = SystemClock()
+    led = []
+    stop = threading.Event()
     elector = LeaderElector(
         admin,
         namespace,
@@ -425,10 +427,14 @@ class OnePool(GenericWorker):
 
     def machine_deployments(self, ctx, worker, cluster):
         [pool] = worker.spec.pools
-        kind = {"provider": "test", "provider_spec": {"type": pool.machine_type}}
-        return [
-            in_zone(worker, pool, cluster, 0, hash="0a1b2", secret_data={"userData": b"x"}, **kind)
-        ]
+        group = in_zone(
+            *(worker, pool, cluster, 0),
+            hash="0a1b2",
+            secret_data={"userData": b"x"},
+            provider="test",
+            provider_spec={"type": pool.machine_type},
+        )
+        return [group]
 
 
 def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, seed, start):
@@ -460,8 +466,8 @@ def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, s
 
         def uids():
             kinds = (MACHINE_DEPLOYMENTS, MACHINES, MACHINE_CLASSES)
-            found = [one for kind in kinds for one in admin.list(kind, worker.namespace)]
-            return {one["metadata"]["name"]: one["metadata"]["uid"] for one in found}
+            found = [obj for kind in kinds for obj in admin.list(kind, worker.namespace)]
+            return {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in found}
 
         before = uids()
         assert len(before) == 3

@@ -1,29 +1,30 @@
-"""What tenants write reaches an operator's terminal as text: no control characters, no markup."""
+"""Text of tenants reaches an operator's terminal without control characters and markup."""
 
 import json
 import unicodedata
 
 import pytest
-from builders import infrastructure
-from harness import EVENTS, FINALIZER
 
 from actuator import ExternalResource
-from actuator.codec import decode_strictly
 from actuator.errors import DecodeError, NotFound
 from actuator.meta import format_time
 from extensions.aws.config import InfrastructureConfig
 from generic.kube.clock import SystemClock
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from tests.support.cluster.harness import EVENTS, FINALIZER
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.strictly import decode_strictly
 
 NOW = SystemClock().now()
 HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202e \u2066 \u2028 \x7f [bold]loud[/bold] :smile:"
-"""Sets a terminal's title, turns it red, and reverses what follows, where it is not escaped."""
+"""Sets a terminal's title, turns it red, and reverses the rest, where it is not escaped."""
 ESCAPED = ("\\u001b]0;owned", "\\u009b31m", "\\u202e", "[bold]loud[/bold]", ":smile:")
 MODULE = """
 from actuator import Actuator
+from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 
-class Network(Actuator[Infrastructure]):
+class Network(Actuator[Infrastructure, Raw]):
     def reconcile(self, ctx, infrastructure, cluster): ...
     def delete(self, ctx, infrastructure, cluster): ...
 
@@ -48,7 +49,7 @@ def assert_shows(output):
 
 @pytest.fixture
 def invoke(command, environment, monkeypatch):
-    """Runs a command on the embedded cluster; returns what it wrote to both streams."""
+    """Runs a command on the embedded cluster; returns both streams."""
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments, status=0):
@@ -93,9 +94,9 @@ def stuck(seed, namespace, admin):
     seed.patch({"status": status}, subresource="status")
     meta = seed.get()["metadata"]
     about = {"kind": "Infrastructure", "namespace": namespace, "name": "infra", "uid": meta["uid"]}
-    event = {"metadata": {"name": "infra.1", "namespace": namespace}, "involvedObject": about}
-    event |= {"type": "Warning", "reason": "R", "message": HOSTILE, "lastTimestamp": moment}
-    admin.create(EVENTS, {"apiVersion": "v1", "kind": "Event", **event})
+    where = {"metadata": {"name": "infra.1", "namespace": namespace}, "involvedObject": about}
+    text = {"type": "Warning", "reason": "R", "message": HOSTILE, "lastTimestamp": moment}
+    admin.create(EVENTS, {"apiVersion": "v1", "kind": "Event", **where, **text})
     yield seed
     try:
         seed.patch({"metadata": {"finalizers": None}})
@@ -124,8 +125,8 @@ def test_drain_shows_tenants_text_escaped(invoke, stuck, tmp_path, monkeypatch):
     assert_is_printable(told)
 
 
-def test_orphans_list_shows_what_an_extension_recorded_escaped(invoke, admin, namespace):
-    let_go = OrphanedFrom(
+def test_orphans_list_escapes_records_of_extensions(invoke, admin, namespace):
+    former = OrphanedFrom(
         api_version="extensions.gardener.cloud/v1alpha1",
         kind="Infrastructure",
         namespace=namespace,
@@ -134,7 +135,7 @@ def test_orphans_list_shows_what_an_extension_recorded_escaped(invoke, admin, na
         type=namespace,
     )
     resource = ExternalResource(type="VPC", id=HOSTILE, region=HOSTILE, tags={"a": HOSTILE})
-    name = record(admin, let_go, resource, OrphanReason.FORCED, HOSTILE, NOW).metadata.name
+    name = record(admin, former, resource, OrphanReason.FORCED, HOSTILE, NOW).metadata.name
     assert_shows(invoke("orphans", "list", "--shoot", namespace))
     told = invoke("orphans", "list", "--shoot", namespace, "-o", "json")
     assert_is_printable(told)

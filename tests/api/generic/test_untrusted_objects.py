@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import builders
 import pytest
-from harness import FINALIZER, INFRASTRUCTURES, OPERATION, TIMESTAMP, Seed, eventually
 
 from actuator import ActuatorError, ErrorCode
 from actuator.cluster import FORCE_DELETION
@@ -17,6 +15,15 @@ from generic.kube.client import JSON_PATCH, HttpClient, path_of
 from generic.kube.clusters import CLUSTERS
 from generic.kube.printable import printable
 from generic.reconciler.orphans import ORPHANS, OrphanReason
+from tests.support.cluster.harness import (
+    FINALIZER,
+    INFRASTRUCTURES,
+    OPERATION,
+    TIMESTAMP,
+    Seed,
+    eventually,
+)
+from tests.support.objects import builders
 
 TEXTS = ("a=1&b=2", "<html>502</html>", "für", "\u2028x\u2029", '"\\\b\f\x7f', "😀")
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
@@ -44,12 +51,14 @@ def deepen_cluster(admin: HttpClient, seed: Seed) -> None:
 
 def blocked(seed: Seed) -> dict[str, Any]:
     conditions = seed.status().get("conditions") or []
-    return next((one for one in conditions if one["type"] == "DeletionBlocked"), {})
+    return next(
+        (condition for condition in conditions if condition["type"] == "DeletionBlocked"), {}
+    )
 
 
 def orphans(seed: Seed) -> list[Any]:
     found = seed.client.list(ORPHANS)
-    return [one["spec"] for one in found if one["spec"].get("shoot") == seed.namespace]
+    return [obj["spec"] for obj in found if obj["spec"].get("shoot") == seed.namespace]
 
 
 def raising(text: str) -> Any:
@@ -80,7 +89,7 @@ def test_a_request_is_removed_whatever_the_text_of_its_timestamp(seed, start, sc
     eventually(lambda: OPERATION not in seed.get()["metadata"]["annotations"])
 
 
-def test_deep_objects_and_clusters_of_others_blind_nobody(admin, seed, start, script):
+def test_deep_objects_and_clusters_of_others_block_no_manager(admin, seed, start, script):
     start(script)
     for type_ in (seed.namespace, "of-another-extension"):
         create_deep(admin, seed, type_, f"deep-{type_}")
@@ -103,7 +112,9 @@ def test_a_manager_that_starts_beside_a_deep_object_serves_the_others(admin, see
     assert [name for name, check in manager.check_ready().items() if check()] == []
 
 
-def test_an_unreadable_object_says_so_and_disappears_when_it_is_deleted(admin, seed, start, script):
+def test_an_unreadable_object_reports_it_and_disappears_when_it_is_deleted(
+    admin, seed, start, script
+):
     start(script)
     create_deep(admin, seed, seed.namespace)
     error = eventually(lambda: seed.status()["lastError"])
@@ -144,7 +155,7 @@ def test_an_unreadable_object_is_force_deleted_and_recorded_as_unknown(admin, se
 def test_a_force_deletion_waits_for_no_operation(seed, start, script, operation):
     script.on["migrate"] = raising("cannot migrate")
     start(script, force_delete_budget=10.0)
-    asked = {"annotations": {OPERATION: operation}, "finalizers": [FINALIZER]}
+    asked: dict[str, Any] = {"annotations": {OPERATION: operation}, "finalizers": [FINALIZER]}
     seed.update_cluster(builders.cluster(seed.namespace, force="true"))
     seed.create(builders.infrastructure(seed.namespace, seed.namespace, **asked))
     seed.delete()

@@ -1,6 +1,6 @@
 """Upgrade and rollback: objects in every operation, as another version of the framework left them.
 
-`python tests/upgrading.py tests/recorded/VERSION.json` records those of a version.
+`python tests/support/programs/upgrade.py tests/recorded/VERSION.json` records those of a version.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import infrastructure
-from harness import OPERATION, eventually
-from installed import PROJECT
-from upgrading import ENDS, GONE, INFRASTRUCTURES, LEASES, TYPE, World
-from versioned import Versioned
 
 from actuator import Client
 from actuator.errors import NotFound
@@ -28,6 +23,12 @@ from generic.kube.clusters import CLUSTERS
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
+from tests.support.cluster.harness import OPERATION, eventually
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.present import present
+from tests.support.pages.installed_wheel import PROJECT
+from tests.support.programs.upgrade import ENDS, GONE, INFRASTRUCTURES, LEASES, TYPE, World
+from tests.support.programs.versioned_extension import Versioned
 
 RECORDED = sorted(Path(__file__).parents[2].glob("recorded/*.json"))
 KEPT = "x-kubernetes-preserve-unknown-fields"
@@ -94,10 +95,10 @@ def check_ends(world: World) -> None:
     assert world.orphans() == vpcs
     assert states_seen(world)["restoring"].items() >= world.record("restoring").items()
     for state in ENDS.keys() - GONE:
-        status = world.get(state)["status"]
+        status = present(world.get(state))["status"]
         assert "lastError" not in status
         assert status["state"].items() >= world.record(state).items()
-    assert world.get("waiting")["metadata"]["annotations"][OPERATION] == "wait-for-state"
+    assert present(world.get("waiting"))["metadata"]["annotations"][OPERATION] == "wait-for-state"
 
 
 def states_seen(world: World) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def states_seen(world: World) -> dict[str, Any]:
 def lenient(schema: Any) -> Any:
     """The schema of a later version: each object has fields that this version does not know."""
     if isinstance(schema, list):
-        return [lenient(one) for one in schema]
+        return [lenient(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     more = {KEPT: True} if schema.get("type") == "object" and "properties" in schema else {}
@@ -141,10 +142,10 @@ def keeps_unknown(admin: Client, namespace: str) -> bool:
 
 def from_the_future(records: dict[str, list[Raw]]) -> None:
     """Add fields and values that a later version may write."""
-    for one in [*records["infrastructures"], *records["orphans"], *records["leases"]]:
-        one["metadata"].setdefault("annotations", {})[ANNOTATION] = "kept"
-    for one in records["infrastructures"]:
-        status = one["status"]
+    for obj in [*records["infrastructures"], *records["orphans"], *records["leases"]]:
+        obj["metadata"].setdefault("annotations", {})[ANNOTATION] = "kept"
+    for item in records["infrastructures"]:
+        status = item["status"]
         status["future"] = FUTURE
         for record in filter(None, (status.get("providerStatus"), status.get("state"))):
             record["future"] = FUTURE
@@ -155,13 +156,13 @@ def from_the_future(records: dict[str, list[Raw]]) -> None:
         times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), "2026-11-22T10:00:00Z")
         condition = {"type": "Future", "status": "Perhaps", "reason": "x", "message": "y", **times}
         status.setdefault("conditions", []).append({**condition, "future": FUTURE})
-    for one in records["orphans"]:
-        one["spec"] |= {"future": FUTURE, "reason": "Negotiated"}
-        one["spec"]["object"]["future"] = FUTURE
-        one["status"] = {"state": "Disputed", "future": FUTURE}
+    for orphan in records["orphans"]:
+        orphan["spec"] |= {"future": FUTURE, "reason": "Negotiated"}
+        orphan["spec"]["object"]["future"] = FUTURE
+        orphan["status"] = {"state": "Disputed", "future": FUTURE}
 
 
-def test_records_of_a_later_version_are_taken_back_and_what_they_say_is_kept(
+def test_records_of_a_later_version_are_read_and_their_fields_are_kept(
     world, start, later_crds, command, environment
 ):
     records = records_of(RECORDED[-1], world)
@@ -176,8 +177,8 @@ def test_records_of_a_later_version_are_taken_back_and_what_they_say_is_kept(
         assert found["status"]["future"] == FUTURE
         if state != "creating":  # nothing was recorded
             assert found["status"]["state"]["future"] == FUTURE
-        assert "Future" in {one["type"] for one in found["status"]["conditions"]}
-    (name,) = [one["metadata"]["name"] for one in records["orphans"]]
+        assert "Future" in {condition["type"] for condition in found["status"]["conditions"]}
+    (name,) = [orphan["metadata"]["name"] for orphan in records["orphans"]]
     options = ["--kubeconfig", environment.kubeconfig]
     listed = command("orphans", "list", "--shoot", world.namespace("forced"), *options)
     assert "vpc" in listed.stdout, "an unknown state is open"

@@ -1,13 +1,12 @@
-"""What happens to something else reaches the objects that it is about, under the generated Role."""
+"""Events of other resources enqueue the related objects, under the generated Role."""
 
 import threading
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from builders import cluster, infrastructure
-from harness import INFRASTRUCTURES, OPERATION, PATIENCE, Script, connected, eventually
 
-from actuator import Permission, Resource
+from actuator import Resource
 from actuator.errors import Forbidden, NotFound
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Infrastructure
 from generic.controller.mappers import by_label, by_secret_reference
@@ -15,7 +14,6 @@ from generic.controller.predicates import (
     all_of,
     any_of,
     for_event_types,
-    has_name,
     has_namespace,
     is_deleting,
     negate,
@@ -26,6 +24,16 @@ from generic.kube.problems import ABSENT
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from tests.support.cluster.harness import (
+    INFRASTRUCTURES,
+    OPERATION,
+    PATIENCE,
+    Script,
+    connected,
+    eventually,
+)
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.predicates import has_name
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")
@@ -35,11 +43,15 @@ NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 @pytest.fixture
 def managed(environment, admin, namespace):
-    """Starts a manager with what `add` adds to it; it may do what its Role says and no more."""
+    """Starts a manager with the parts that `add` adds; it has the rights of its Role alone."""
 
     @contextmanager
     def running(add, **options):
-        base = {"metrics_bind_address": "0", "health_bind_address": "0", "shutdown_timeout": 5.0}
+        base: dict[str, Any] = {
+            "metrics_bind_address": "0",
+            "health_bind_address": "0",
+            "shutdown_timeout": 5.0,
+        }
         manager = Manager(Options(**(base | options)))
         add(manager)
         with connected(environment, admin, manager, namespace):
@@ -51,7 +63,7 @@ def managed(environment, admin, namespace):
 
 
 def is_ready(manager):
-    """Whether nothing keeps it from being ready; what does is in the failure."""
+    """Whether nothing keeps it from being ready; the failure has the reason."""
     assert {check() for check in manager.check_ready().values()} == {None}
     return True
 
@@ -123,7 +135,8 @@ def test_a_childs_life_reaches_an_owner_that_does_not_control_it(
 
 
 def test_a_mapped_event_reaches_only_objects_that_are_served(managed, seed, script, quiet, admin):
-    other, others = Script(), f"{seed.namespace}-other"
+    other = Script()
+    others = f"{seed.namespace}-other"
     watch = watches(CONFIG_MAPS, by_label("about"))
 
     def add(manager):
@@ -142,9 +155,10 @@ def test_a_mapped_event_reaches_only_objects_that_are_served(managed, seed, scri
         assert not script.operations("unwanted")
 
 
-def test_the_end_of_what_the_same_manager_lets_go_of_is_told(managed, seed, script, quiet):
-    """Our own writes trigger nobody who made them; who watches has to hear of them."""
-    watcher, others = Script(), f"{seed.namespace}-watcher"
+def test_watches_receive_deletions_performed_by_the_same_manager(managed, seed, script, quiet):
+    """Our own writes do not trigger their own controller; watching controllers receive them."""
+    watcher = Script()
+    others = f"{seed.namespace}-watcher"
     ours = all_of(has_namespace(seed.namespace), has_name("infra"))
     ends = all_of(for_event_types(EventType.DELETED), ours)
     about = Request(seed.namespace, "watcher")
@@ -206,7 +220,7 @@ def test_of_a_secret_nothing_but_metadata_is_kept(managed, seed, script, quiet, 
         assert {store.get(request).raw for request, _ in store.headers()} == {b""}
     listed = admin.metadata_only().list(SECRETS, seed.namespace)
     assert len(listed) == 2
-    assert not any("data" in one for one in listed)
+    assert not any("data" in item for item in listed)
 
 
 def backup(cls, name, namespace):
@@ -287,7 +301,7 @@ def test_actuators_of_one_kind_share_a_stream_and_keep_to_their_types(managed, s
             quiet(script, f"infra-{type}", type)
             seed.patch({"spec": {"region": "eu-2"}}, f"infra-{type}")
             seed.ask("reconcile", f"infra-{type}")
-            eventually(lambda: seed.is_ready(f"infra-{type}"))
+            eventually(lambda name=f"infra-{type}": seed.is_ready(name))
     for type, script in scripts.items():
         assert {name for _, name in script.calls} == {f"infra-{type}"}
 
@@ -302,9 +316,11 @@ def test_an_actuators_own_finalizer_takes_the_place_of_its_kinds(managed, seed, 
         eventually(seed.is_gone)
 
 
-def test_a_runnable_that_fails_runs_again_and_may_do_what_it_says(managed, seed, namespace):
-    tries, refused, ended = [], threading.Event(), threading.Event()
-    allowed = Permission(api_version="v1", resource="configmaps", verbs=["create"])
+def test_a_runnable_that_fails_runs_again_with_its_declared_permissions(managed, seed, namespace):
+    tries = []
+    refused = threading.Event()
+    ended = threading.Event()
+    allowed = Resource("v1", "configmaps").permission("create")
 
     def run(client, stop):
         tries.append(1)
@@ -392,7 +408,7 @@ def test_a_watched_kind_that_is_not_installed_blocks_nothing_and_is_named(
 
 
 def test_a_role_without_a_watch_is_not_enough(managed, seed, script):
-    """What shows that the other tests here run under no more than their Role."""
+    """Proves that the other tests here run under no more than their Role."""
     with managed(lambda m: m.add(script, type=seed.namespace)) as manager:
         client = manager._running.wiring._client
         for resource in (CONFIG_MAPS, SECRETS):

@@ -11,11 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from harness import eventually
-from serving import NAME, NETWORKS, Serving
 
 from actuator.errors import ApiError, NotFound
-from actuator.interface import Resource
+from actuator.interface import SECRETS, Resource
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from generic.kube.client import path_of
@@ -23,8 +21,10 @@ from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.webhooks import AdmissionRequest, Denied, Webhook, mutates, validates
 from generic.library.webhooks.certificates import Lifetimes
 from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
-from generic.manager.webhooks import SECRETS, WebhookService, secret_name
+from generic.manager.webhooks import WebhookService, secret_name
 from generic.testing.envtest.servers import free_port
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.webhook_services import NAME, NETWORKS, Serving
 
 
 def mark(request: AdmissionRequest[Network]) -> None:
@@ -63,7 +63,7 @@ def test_an_object_without_a_name_yet_is_not_one_of_the_named(serving):
     assert not _seen(serving.create("", generateName="n-"))
 
 
-def test_a_denial_says_why(serving):
+def test_a_denial_has_its_reason(serving):
     def refuse(request: AdmissionRequest[Network]) -> None:
         raise Denied("pods have no network here")
 
@@ -128,7 +128,8 @@ def test_no_request_fails_while_certificates_rotate(serving):
     """A thousand requests at least, and until the second rotation is over."""
     service = serving.start(marking(serving.namespace), lifetimes=SHORT)
     eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
-    bundles, done = [authorities(service)], threading.Event()
+    bundles = [authorities(service)]
+    done = threading.Event()
 
     def watch() -> None:
         dropped = 0
@@ -151,7 +152,7 @@ def test_no_request_fails_while_certificates_rotate(serving):
         pool.submit(watch)
         asked = sum(pool.map(ask, range(4)))
     assert asked >= 1000
-    assert all(set(one) & set(following) for one, following in pairwise(bundles))
+    assert all(set(item) & set(following) for item, following in pairwise(bundles))
     assert b'outcome="failed",webhook="mark"} 0.0' in serving.metrics.expose()[0]
 
 
@@ -176,8 +177,9 @@ def left_by_go(serving: Serving, resource: Resource, kind: str, *names: str) -> 
         "admissionReviewVersions": ["v1"],
     }
     meta = {"name": prefixed(serving.namespace)}
-    obj = {"kind": kind, "metadata": meta, "webhooks": [{**entry, "name": one} for one in names]}
-    path, query = path_of(resource), {"fieldManager": "gardener-extension-provider-x"}
+    obj = {"kind": kind, "metadata": meta, "webhooks": [{**entry, "name": name} for name in names]}
+    path = path_of(resource)
+    query = {"fieldManager": "gardener-extension-provider-x"}
     body = json.dumps({"apiVersion": resource.api_version, **obj}).encode()
     serving.admin.send("POST", path, query=query, body=body)
 
@@ -230,7 +232,9 @@ def test_a_selector_that_a_policy_adds_stays_and_is_reported_once(serving, caplo
     eventually(lambda: conflicts(serving) == "1.0")
     time.sleep(1)
     assert configured(serving) == before
-    said = [one.fields for one in caplog.records if "changed by others" in one.getMessage()]
+    said = [
+        record.fields for record in caplog.records if "changed by others" in record.getMessage()
+    ]
     [fields] = said
     assert fields["changed"] == f"webhooks.{entry['name']}.namespaceSelector.matchExpressions"
     change_entry(serving, namespaceSelector=entry["namespaceSelector"])

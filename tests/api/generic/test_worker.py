@@ -7,11 +7,10 @@ import threading
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import pytest
-from builders import cluster as cluster_manifest
-from harness import eventually
 
 from actuator.codec import decode
 from actuator.errors import (
@@ -45,6 +44,10 @@ from generic.testing.garden import not_ready_because
 from generic.testing.machinecontroller import SELECTED, MachineController
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.objects.builders import cluster as cluster_manifest
+from tests.support.objects.present import present
+from tests.support.objects.stand_ins import UNUSED, StandIn
 
 SECRETS = Resource("v1", "secrets")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
@@ -146,7 +149,8 @@ class ScaledController(MachineController):
 
     def __init__(self, client, namespace):
         super().__init__(client, namespace)
-        self._round, self._works = threading.Lock(), True
+        self._round = threading.Lock()
+        self._works = True
 
     @property
     def enabled(self):
@@ -188,7 +192,7 @@ def created(workers, start, *pools, actuator=None):
 
 
 def is_done(workers):
-    """Waits until it is; what it says of itself is in the failure."""
+    """Waits until it is; the failure contains its status."""
 
     def succeeded():
         found = workers.get()
@@ -205,7 +209,7 @@ def ask(workers, *pools):
 
 
 def say(client, namespace, status):
-    """What the machine-controller-manager says of the first pool's machines."""
+    """Write the status of the first pool's machines, as the machine-controller-manager does."""
     where = (MACHINE_DEPLOYMENTS, f"{namespace}-pool-z1", namespace)
     client.patch(*where, {"status": status}, subresource="status")
 
@@ -229,7 +233,7 @@ def force_deletion_labels(client, namespace):
 
 
 def is_empty(client, namespace):
-    return not any(client.list(one, namespace) for one in ALL) and not class_secrets(
+    return not any(client.list(item, namespace) for item in ALL) and not class_secrets(
         client, namespace
     )
 
@@ -286,7 +290,7 @@ def test_a_new_hash_replaces_the_machines(workers, admin, start, controller, nam
     assert not set(before) & set(after)
 
 
-def test_what_the_autoscaler_chose_stays_within_the_pools_bounds(
+def test_the_replicas_of_the_autoscaler_stay_within_the_pools_bounds(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool(minimum=1, maximum=5))
@@ -464,23 +468,21 @@ def test_an_error_of_the_seeds_api_is_left_as_it_is():
             raise TooManyRequests(429, "bad key", retry_after=7.0)
 
     with pytest.raises(TooManyRequests) as caught:
-        Throttled().reconcile(None, None, None)
+        Throttled().reconcile(UNUSED, UNUSED, UNUSED)
     assert caught.value.retry_after == 7.0
 
 
 @pytest.mark.parametrize("reason", [CallAbandoned, LeaseLost, DeadlineExceeded])
-def test_a_call_that_has_to_stop_says_so_whatever_its_text_means(reason):
+def test_a_call_that_has_to_stop_raises_its_reason_unchanged(reason):
     class Stopped(Machines):
         def pre_reconcile(self, ctx, worker, cluster):
             raise reason("bad key")
 
     with pytest.raises(reason, match="bad key"):
-        Stopped().reconcile(None, None, None)
+        Stopped().reconcile(UNUSED, UNUSED, UNUSED)
 
 
-def test_a_failed_machine_that_somebody_preserves_is_no_error(
-    workers, admin, start, controller, namespace
-):
+def test_a_preserved_failed_machine_is_no_error(workers, admin, start, controller, namespace):
     created(workers, start, pool())
     controller.enabled = False
     name = admin.list(MACHINES, namespace)[0]["metadata"]["name"]
@@ -509,10 +511,11 @@ def test_a_rolling_update_is_waited_for(workers, admin, start, controller, names
     is_done(workers)
 
 
-def test_a_pool_that_updates_itself_in_place_says_what_it_has_reached(
+def test_a_pool_that_updates_itself_in_place_reports_its_hash(
     workers, admin, start, controller, namespace
 ):
-    plain, here = pool("plain"), {"kubernetesVersion": "1.31.0"}
+    plain = pool("plain")
+    here = {"kubernetesVersion": "1.31.0"}
     in_place = pool("here", updateStrategy="AutoInPlaceUpdate", **here)
     created(workers, start, plain, in_place)
     assert reached(workers) == {"here": hash_in_place(in_place)}
@@ -566,7 +569,7 @@ def updating(admin, namespace):
 def test_machines_that_the_user_selects_are_waited_for_and_the_last_one_brings_the_hash(
     workers, admin, start, controller, namespace
 ):
-    """Each step is seen through the watch on Machines alone: nobody asks for a reconciliation."""
+    """The watch on Machines alone shows each step: no user requests a reconciliation."""
     before = pool(updateStrategy="ManualInPlaceUpdate", kubernetesVersion="1.31.0")
     created(workers, start, before)
     newer = before | {"kubernetesVersion": "1.32.0"}
@@ -605,7 +608,7 @@ def test_an_unhealthy_deployment_is_waited_for(
     is_done(workers)
 
 
-class Later:
+class Later(StandIn):
     """So many seconds after the youngest deployment or class was made, however long that is ago."""
 
     def __init__(self, seconds, found):
@@ -628,10 +631,12 @@ def test_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
 ):
     created(workers, start, pool())
     controller.enabled = False
-    worker, shoot = decode(Worker, workers.get()), decode(Cluster, cluster_manifest(namespace))
+    worker = decode(Worker, workers.get())
+    shoot = decode(Cluster, cluster_manifest(namespace))
     [group] = Machines().machine_deployments(None, worker, shoot)
     found = look(admin, namespace)
-    early, late = Later(119, found), Later(121, found)
+    early = Later(119, found)
+    late = Later(121, found)
     without = attrs.evolve(found, sets=[])
     assert is_stuck(late, group, without)
     assert not is_stuck(early, group, without), "it is too early to say"
@@ -729,13 +734,13 @@ def test_a_deletion_that_crashes_is_finished_by_the_next(
 
 
 def state_of(namespace):
-    """What gardenlet collects of one deployment, in the form in which Go writes it."""
+    """The state that gardenlet collects of one deployment, in the form in which Go writes it."""
     name = f"{namespace}-pool-z1"
     labels = {"name": name}
     like = {"class": {"kind": "MachineClass", "name": f"{name}-from-afar"}}
     meta = {"labels": labels, "creationTimestamp": None, "namespace": "elsewhere"}
-    one = {"metadata": {"name": "set-1", **meta}, "status": {}}
-    one["spec"] = {"replicas": 2, "template": {"metadata": {"labels": labels}, "spec": like}}
+    spec = {"replicas": 2, "template": {"metadata": {"labels": labels}, "spec": like}}
+    machine_set = {"metadata": {"name": "set-1", **meta}, "status": {}, "spec": spec}
     machines = [
         {
             "metadata": {"name": f"machine-{number}", **meta},
@@ -745,7 +750,9 @@ def state_of(namespace):
         for number in range(2)
     ]
     return {
-        "machineDeployments": {name: {"replicas": 2, "machineSets": [one], "machines": machines}}
+        "machineDeployments": {
+            name: {"replicas": 2, "machineSets": [machine_set], "machines": machines}
+        }
     }
 
 
@@ -914,7 +921,7 @@ def test_missing_credentials_are_the_workers_error_also_in_its_deletion(
     eventually(workers.is_gone)
 
 
-def test_a_secret_of_somebody_else_is_not_taken_over(workers, admin, start, controller, namespace):
+def test_a_secret_of_another_owner_is_not_taken_over(workers, admin, start, controller, namespace):
     name = f"{namespace}-pool-z1-{hash_in(workers, namespace)}"
     meta = {"name": name, "namespace": namespace}
     admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
@@ -927,7 +934,9 @@ def test_a_secret_of_somebody_else_is_not_taken_over(workers, admin, start, cont
     assert not admin.get(SECRETS, name, namespace).get("data")
 
 
-def test_the_controller_holds_what_the_real_one_holds(workers, admin, start, controller, namespace):
+def test_the_controller_adds_the_finalizers_of_the_real_one(
+    workers, admin, start, controller, namespace
+):
     created(workers, start, pool())
     held = {MACHINES: MC_FINALIZER, MACHINE_SETS: MCM_FINALIZER, MACHINE_DEPLOYMENTS: MCM_FINALIZER}
     for resource, finalizer in held.items():
@@ -940,7 +949,7 @@ def test_the_controller_holds_what_the_real_one_holds(workers, admin, start, con
 
 def example():
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
-    names = {}
+    names: dict[str, Any] = {}
     exec(text.partition("## Workers")[2].split("```")[1].removeprefix("python"), names)
     return names["Machines"]()
 
@@ -962,15 +971,13 @@ def test_the_example_in_the_documentation_makes_machine_classes(admin, namespace
     data = {"cloud_config": base64.b64encode(b"#!/bin/sh").decode()}
     meta = {"name": "user-data", "namespace": namespace}
     admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
-    ctx, obj = (
-        SimpleNamespace(client=admin),
-        decode(Worker, manifest(namespace, pool(zones=["a", "b"]))),
-    )
+    ctx = SimpleNamespace(client=admin)
+    obj = decode(Worker, manifest(namespace, pool(zones=["a", "b"])))
     groups = example().machine_deployments(ctx, obj, cluster_with_image(namespace))
     specs = [(group.provider_spec["zone"], group.provider_spec["image"]) for group in groups]
     assert specs == [("a", "image-1"), ("b", "image-1")]
     assert [group.secret_data for group in groups] == [{"userData": b"#!/bin/sh"}] * 2
-    (kept,) = obj.status.provider_status["machineImages"]
+    (kept,) = present(obj.status.provider_status)["machineImages"]
     assert kept == {"name": "linux", "version": "1.0", "id": "image-1"}
 
 
@@ -981,8 +988,20 @@ def test_missing_user_data_is_the_workers_error(admin, namespace, data):
         admin.create(
             SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
         )
-    ctx, obj = SimpleNamespace(client=admin), decode(Worker, manifest(namespace, pool()))
+    ctx = SimpleNamespace(client=admin)
+    obj = decode(Worker, manifest(namespace, pool()))
     words = rf"Worker {namespace}/worker: spec.pools\[0\].userDataSecretRef: there is no Secret "
     words += f"{namespace}/user-data with the data key cloud_config; gardenlet creates it, so"
     with pytest.raises(ConfigurationError, match=words):
         example().machine_deployments(ctx, obj, cluster_with_image(namespace))
+
+
+def test_a_machine_without_a_class_does_not_stop_the_simulated_controller(
+    workers, admin, namespace
+):
+    meta = {"name": "bare", "namespace": namespace}
+    admin.create(
+        MACHINES, {"apiVersion": MACHINES.api_version, "kind": "Machine", "metadata": meta}
+    )
+    MachineController(admin, namespace).poll()
+    assert names(admin, MACHINES, namespace) == ["bare"]

@@ -30,20 +30,22 @@ from actuator.interface import (
     resource_of,
 )
 from actuator.meta import Base64, Raw
-from actuator.v1alpha1 import BackupEntry, OperatingSystemConfig, WorkerPool
+from actuator.v1alpha1 import BackupEntry, Cluster, OperatingSystemConfig, Worker, WorkerPool
 from extensions.externaldatabase.connection import ensure_connection
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim
 from extensions.relations.kinds import Team
 from extensions.relations.owned import Teams
 from generic.kube.client import HttpClient, path_of
 from generic.kube.crds import crd
+from generic.kube.delegating import DelegatingClient
 from generic.library import managedresources, seedobjects
 from generic.library.backupentry import GenericBackupEntry
 from generic.library.lookup import find
 from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.manifests import manifest, manifest_of
 from generic.library.secrets import ShootAccess
 from generic.library.webhooks.publishing import publish
@@ -55,6 +57,7 @@ from generic.reconciler.behaviours.user_data import WritesUserData
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
 from generic.reconciler.orphans.kind import SHOOT_LABEL
 from generic.testing.seed import install, install_crds
+from tests.support.objects.stand_ins import UNUSED
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -62,15 +65,17 @@ ADMISSION = "admissionregistration.k8s.io/v1"
 WEBHOOKS = Resource(ADMISSION, "validatingwebhookconfigurations", namespaced=False)
 POLICIES = Resource(ADMISSION, "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
-FOREIGN, GUARD = "example.org/held", "machine.sapcloud.io/machine-controller-manager"
+FOREIGN = "example.org/held"
+GUARD = "machine.sapcloud.io/machine-controller-manager"
 OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
-GO, EARLIER = "gardener-extension-provider-x", "actuator"
-CLASSES = SeedObjects(MACHINE_CLASSES.api_version, "machineclasses", finalizers=[GUARD])
-MANAGED = SeedObjects(MANAGED_RESOURCES.api_version, "managedresources", label_selector="app=whole")
-MAPS = SeedObjects("v1", "configmaps", label_selector="app=whole")
+GO = "gardener-extension-provider-x"
+EARLIER = "actuator"
+CLASSES = SeedObjects(MACHINE_CLASSES, finalizers=[GUARD])
+MANAGED = SeedObjects(MANAGED_RESOURCES, label_selector="app=whole")
+MAPS = SeedObjects(Resource("v1", "configmaps"), label_selector="app=whole")
 
 Content = dict[str, str]
-"""What the author wants this time: some names with values."""
+"""The data that the author wants this time: some names with values."""
 Deploy = Callable[[Client, str, Content], None]
 
 
@@ -84,14 +89,15 @@ def marked(content: Content) -> Raw:
 
 def seed_object(client: Client, namespace: str, content: Content) -> None:
     wanted = manifest(
-        CLASSES.api_version,
+        MACHINE_CLASSES.api_version,
         "MachineClass",
         *("whole", namespace, marked(content)),
         provider="x",
         providerSpec={"settings": content, "list": sorted(content)},
         secretRef={"name": "whole", "namespace": namespace},
-        **({"nodeTemplate": {"capacity": content}} if len(content) % 2 else {}),
     )
+    if len(content) % 2:
+        wanted["nodeTemplate"] = {"capacity": content}
     seedobjects.ensure(client, CLASSES, wanted)
 
 
@@ -133,11 +139,9 @@ def machine_class(client: Client, namespace: str, content: Content) -> None:
 
 
 def deployment(client: Client, namespace: str, content: Content) -> None:
-    meta = SimpleNamespace(name="worker", namespace=namespace)
-    worker = SimpleNamespace(metadata=meta, spec=SimpleNamespace(pools=[]))
-    cluster = SimpleNamespace(hibernation_enabled=False)
+    worker = decode(Worker, {"metadata": {"name": "worker", "namespace": namespace}})
     found = look(client, namespace)
-    apply_deployments(client, worker, cluster, [group(content)], found, {})
+    apply_deployments(client, worker, Cluster(), [group(content)], found, {})
 
 
 def managed(client: Client, namespace: str, content: Content) -> None:
@@ -161,7 +165,7 @@ def backup(client: Client, namespace: str, content: Content) -> None:
     there(client, SECRETS, manifest("v1", "Secret", name, namespace, data=encoded(content)))
     spec = {"bucketName": "b", "secretRef": {"name": name, "namespace": namespace}}
     entry = decode(BackupEntry, {"metadata": {"name": f"{namespace}--uid"}, "spec": spec})
-    Backups().reconcile(SimpleNamespace(client=client), entry, None)
+    Backups().reconcile(SimpleNamespace(client=client), entry, UNUSED)
 
 
 def owner(client: Client, cls: Any, namespace: str, name: str, spec: Raw) -> Any:
@@ -186,13 +190,13 @@ def user_data(client: Client, namespace: str, content: Content) -> None:
 
     spec = {"type": "x", "purpose": "provision", "units": [], "files": []}
     config = owner(client, OperatingSystemConfig, namespace, "whole", spec)
-    WritesUserData(Data()).reconcile(SimpleNamespace(client=client), config, None)
+    WritesUserData(Data()).reconcile(SimpleNamespace(client=client), config, UNUSED)
 
 
 def connection(client: Client, namespace: str, content: Content) -> None:
     spec = {"name": "data", "engine": "postgres"}
     obj = owner(client, ExternalDatabase, namespace, "whole", spec)
-    end = Endpoint(host="h", port=1, user="u", password="p", ca=content.get("a", ""))
+    end = DatabaseEndpoint(host="h", port=1, user="u", password="p", ca=content.get("a", ""))
     server = SimpleNamespace(endpoint=end, scheme="postgres")
     claim = Claim(database=content.get("b", "none"), login="l", owner="o")
     ensure_connection(SimpleNamespace(client=client), obj, claim, server)
@@ -208,7 +212,8 @@ def webhooks(client: Client, namespace: str, content: Content) -> None:
         "admissionReviewVersions": ["v1"],
     }
     entries = [{"name": f"{key}.x.example.org", **webhook} for key in ["always", *content]]
-    kind, meta = "ValidatingWebhookConfiguration", {"name": "whole", "labels": {"a": "b"}}
+    kind = "ValidatingWebhookConfiguration"
+    meta = {"name": "whole", "labels": {"a": "b"}}
     wanted = {"apiVersion": ADMISSION, "kind": kind, "metadata": meta, "webhooks": entries}
     publish(client, WEBHOOKS, wanted)
 
@@ -234,12 +239,12 @@ HELPERS = [
     Helper(webhooks, ((WEBHOOKS, "whole"),)),
     Helper(connection, ((SECRETS, "whole-connection"),)),
 ]
-EACH = pytest.mark.parametrize("helper", HELPERS, ids=lambda one: one.deploy.__name__)
+EACH = pytest.mark.parametrize("helper", HELPERS, ids=lambda item: item.deploy.__name__)
 NAMES = ("a", "b", "c", "d")
 
 
-def generated(dice: Random) -> Content:
-    return {name: dice.choice("xyz") for name in NAMES if dice.random() < 0.5}
+def generated(rng: Random) -> Content:
+    return {name: rng.choice("xyz") for name in NAMES if rng.random() < 0.5}
 
 
 @pytest.fixture(scope="session")
@@ -258,9 +263,9 @@ def read(client: Client, namespace: str, helper: Helper) -> list[Raw]:
 
 
 def plain(obj: Raw) -> Raw:
-    """The object without what the API server alone writes, and without a generated password."""
+    """The object without fields of the API server, and without a generated password."""
     found = deepcopy(obj)
-    meta = {key: one for key, one in found["metadata"].items() if key not in OWN}
+    meta = {key: item for key, item in found["metadata"].items() if key not in OWN}
     for key in ("password", "uri"):
         (found.get("data") or {}).pop(key, None)
     return {**found, "metadata": meta}
@@ -298,7 +303,8 @@ def write_as(
             obj["credentialsSecretRef"] = {"name": "old", "namespace": namespace}
         if obj.get("webhooks"):
             obj["webhooks"].append({**obj["webhooks"][0], "name": "old.x.example.org"})
-        path, query = path_of(resource, namespace), {"fieldManager": manager}
+        path = path_of(resource, namespace)
+        query = {"fieldManager": manager}
         client.send("POST", path, query=query, body=json.dumps(obj).encode())
 
 
@@ -308,15 +314,17 @@ ACCOUNT = "serviceaccount.resources.gardener.cloud"
 @EACH
 @pytest.mark.parametrize("writer", ["", GO, EARLIER], ids=["ours", "go", "post"])
 def test_an_object_is_as_if_it_had_been_written_once(client, namespace, helper, writer):
-    dice = Random(f"{helper.deploy.__name__} {writer}")
+    rng = Random(f"{helper.deploy.__name__} {writer}")
     for _ in range(3):
-        first, second, third = generated(dice), generated(dice), generated(dice)
+        first = generated(rng)
+        second = generated(rng)
+        third = generated(rng)
         wanted = on_an_empty_cluster(client, namespace, helper, third)
         if writer:
             write_as(writer, client, namespace, helper, first)
         else:
             helper.deploy(client, namespace, first)
-        if dice.random() < 0.5:
+        if rng.random() < 0.5:
             helper.deploy(client, namespace, second)
         helper.deploy(client, namespace, third)
         found = [plain(obj) for obj in remove(client, namespace, helper)]
@@ -325,12 +333,13 @@ def test_an_object_is_as_if_it_had_been_written_once(client, namespace, helper, 
 
 @EACH
 def test_finalizers_and_fields_of_other_controllers_stay(client, namespace, helper):
-    """Those of the creation too, which a controller found there."""
+    """The fields of the creation too, which a controller found there."""
     helper.deploy(client, namespace, {"a": "x"})
     for (resource, name), obj in zip(helper.objects, read(client, namespace, helper), strict=True):
         before = obj["metadata"].get("finalizers") or []
         patch = json.dumps({"metadata": {"finalizers": [*before, FOREIGN]}}).encode()
-        where, query = path_of(resource, namespace, name), {"fieldManager": "mcm"}
+        where = path_of(resource, namespace, name)
+        query = {"fieldManager": "mcm"}
         kind = "application/merge-patch+json"
         client.send("PATCH", where, query=query, body=patch, content_type=kind)
     guarded = [obj["metadata"]["finalizers"] for obj in read(client, namespace, helper)]
@@ -352,8 +361,8 @@ def test_a_finalizer_that_its_controller_removed_does_not_come_back(client, name
 
 
 @pytest.mark.parametrize("deploy", [seed_object, strict])
-def test_a_map_becomes_empty_and_keeps_what_others_add(client, namespace, deploy):
-    [(resource, name)] = next(one.objects for one in HELPERS if one.deploy is deploy)
+def test_a_map_becomes_empty_and_keeps_entries_of_others(client, namespace, deploy):
+    [(resource, name)] = next(helper.objects for helper in HELPERS if helper.deploy is deploy)
     deploy(client, namespace, {"a": "x"})
     deploy(client, namespace, {})
     part, field = (
@@ -361,7 +370,8 @@ def test_a_map_becomes_empty_and_keeps_what_others_add(client, namespace, deploy
     )
     assert client.get(resource, name, namespace)[part][field] == {}
     added = json.dumps({part: {field: {"theirs": "1"}}}).encode()
-    where, kind = path_of(resource, namespace, name), "application/merge-patch+json"
+    where = path_of(resource, namespace, name)
+    kind = "application/merge-patch+json"
     for _ in range(2):
         deploy(client, namespace, {})
         client.send("PATCH", where, query={"fieldManager": "o"}, body=added, content_type=kind)
@@ -390,19 +400,13 @@ def test_a_token_that_another_controller_wrote_stays(client, namespace):
         assert renewed.items() <= found["metadata"]["annotations"].items()
 
 
-class Late:
+class Late(DelegatingClient):
     """The API server, where the object is deleted just after it was read."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
-        found = self._client.get(resource, name, namespace)
-        self._client.patch(resource, name, namespace, {"metadata": {"finalizers": None}})
-        self._client.delete(resource, name, namespace)
+    def get(self, resource: Any, name: str, namespace: str = "") -> Any:
+        found = self._inner.get(resource, name, namespace)
+        self._inner.patch(resource, name, namespace, {"metadata": {"finalizers": None}})
+        self._inner.delete(resource, name, namespace)
         return found
 
 
@@ -434,7 +438,8 @@ def nothing_is_created(client, namespace) -> Iterator[Callable[[], None]]:
     def refuse() -> None:
         client.create(POLICIES, {"metadata": {"name": namespace}, "spec": spec})
         client.create(BINDINGS, {"metadata": {"name": namespace}, "spec": bound})
-        path, query = path_of(CONFIG_MAPS, namespace), {"dryRun": "All"}
+        path = path_of(CONFIG_MAPS, namespace)
+        query = {"dryRun": "All"}
         probe = json.dumps({"metadata": {"generateName": "probe-"}}).encode()
         with suppress(Forbidden):
             while True:
@@ -462,12 +467,12 @@ def machines(client: Client, namespace: str, content: Content) -> None:
 def team(client: Client, namespace: str, content: Content) -> None:
     obj = owner(client, Team, "", namespace, {"type": "x", "namespace": namespace})
     obj.spec = attrs.evolve(obj.spec, settings=content)
-    Teams().reconcile(SimpleNamespace(client=client), obj, None)
+    Teams().reconcile(SimpleNamespace(client=client), obj, UNUSED)
 
 
 def test_nothing_is_created_that_exists(client, namespace, nothing_is_created):
     """Where creations are refused before the API server looks whether the object exists."""
-    deploys = [*(one.deploy for one in HELPERS), orphan, machines, team]
+    deploys = [*(helper.deploy for helper in HELPERS), orphan, machines, team]
     for deploy in deploys:
         deploy(client, namespace, {"a": "x"})
     nothing_is_created()

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-import builders
 import pytest
-from harness import FINALIZER, OPERATION, Script, eventually
 
 from actuator.errors import ActuatorError, DecodeError
 from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Infrastructure
 from actuator.v1alpha1.infrastructure import InfrastructureSpec, InfrastructureStatus
 from generic.reconciler.orphans import ORPHANS, OrphanReason, remaining
+from tests.support.cluster.harness import FINALIZER, OPERATION, Script, eventually
+from tests.support.objects import builders
 
 PROBLEM = ["ERR_CONFIGURATION_PROBLEM"]
 ERROR = "spec.region: expected an integer, got a string"
@@ -38,7 +38,7 @@ class Status(InfrastructureStatus):
 
 @attrs.define(kw_only=True)
 class Changed(Infrastructure):
-    spec: Spec = attrs.field(factory=Spec)  # type: ignore[assignment]
+    spec: Spec = attrs.field(factory=Spec)
     status: Status = attrs.field(factory=Status)
 
 
@@ -51,7 +51,7 @@ class RequiredSpec(InfrastructureSpec):
 class Required(Infrastructure):
     """Cannot be read at all, since a field is missing."""
 
-    spec: RequiredSpec  # type: ignore[assignment]
+    spec: RequiredSpec
 
 
 def uses_the_region(_ctx: object, obj: Any, _cluster: object) -> None:
@@ -72,7 +72,7 @@ def create(seed: Any, **more: Any) -> None:
 
 
 def orphans(seed: Any) -> list[tuple[str, str]]:
-    found = [one["spec"] for one in seed.client.list(ORPHANS)]
+    found = [obj["spec"] for obj in seed.client.list(ORPHANS)]
     return sorted(
         (o["resourceType"], o["reason"]) for o in found if o.get("shoot") == seed.namespace
     )
@@ -126,7 +126,7 @@ def test_a_force_deletion_that_uses_no_wrong_field_leaves_nothing_to_record(seed
 
 
 def test_a_force_deletion_that_uses_a_wrong_field_ends_at_once_and_records_the_rest(seed, start):
-    """Before, the call was repeated until the budget ended, and without a budget for ever."""
+    """Before, the call was repeated until the budget ended, and without a budget endlessly."""
     script = Outside(Changed, force_delete=uses_the_region)
     create(seed, finalizers=[FINALIZER])
     seed.update_cluster(builders.cluster(seed.namespace, force="true"))
@@ -154,7 +154,7 @@ def test_a_force_deletion_that_fails_to_read_another_object_is_repeated(seed, st
 
 def test_commands_name_the_remaining_resources_up_to_the_use_of_a_wrong_field():
     found = remaining(Outside(Changed), Changed, builders.infrastructure("a", "b"))
-    assert [one.type for one in found] == ["vpc", "unknown"]
+    assert [item.type for item in found] == ["vpc", "unknown"]
 
 
 @pytest.mark.parametrize("cls", [Changed, Required])
@@ -173,14 +173,14 @@ def test_after_a_removal_by_others_cleanup_needs_only_the_fields_that_it_uses(
     seed.delete()
     eventually(lambda: seed.last_operation() == ("Delete", "Error"))
     seed.patch({"metadata": {"finalizers": None}})
-    removed = "actuator_deletions_bypassed_total"
+    removed = "actuator_finalizers_removed_externally_total"
     eventually(lambda: manager.metrics.total(removed, "kind")["Infrastructure"] == 1)
     kinds = ["unknown"] if cls is Required else ["unknown", "vpc"]
-    assert orphans(seed) == [(kind, OrphanReason.BYPASSED) for kind in kinds]
+    assert orphans(seed) == [(kind, OrphanReason.FINALIZER_REMOVED_EXTERNALLY) for kind in kinds]
     failing.clear()  # not before: a deletion that succeeds meanwhile needs no late cleanup
     if cls is Required:
         unread = "late cleanup skipped: cannot read the object"
-        eventually(lambda: unread in [one.message for one in caplog.records])
+        eventually(lambda: unread in [record.message for record in caplog.records])
     else:
         eventually(lambda: seed.events("CleanedUpLate"))
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from builders import cluster, infrastructure
-from harness import FINALIZER
 
 from actuator import Resource
 from actuator.cluster import FORCE_DELETION
@@ -22,6 +20,8 @@ from generic.controller.predicates import OPERATION
 from generic.kube.clusters import CLUSTERS
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import FINALIZER
+from tests.support.objects.builders import cluster, infrastructure
 
 BUCKETS = Resource("extensions.gardener.cloud/v1alpha1", "backupbuckets", namespaced=False)
 
@@ -164,7 +164,7 @@ def test_a_cluster_that_does_not_answer_comes_with_its_remedy(
         ("--metrics-bind-address 192.0.2.1:80", "Cannot assign requested address; set another"),
     ],
 )
-def test_a_manager_that_cannot_start_says_why(fails, line, words):
+def test_a_manager_that_cannot_start_names_the_reason(fails, line, words):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         flags = line.replace("TAKEN", str(taken.getsockname()[1]))
         done = fails(f"run mine:extension {FREE} {flags}", words)

@@ -1,7 +1,6 @@
 """Simulated nodes and operators on a real API server, which is seed and shoot at the same time."""
 
 import pytest
-from harness import eventually
 
 from actuator import Resource
 from actuator.errors import NotFound
@@ -16,11 +15,14 @@ from generic.testing.landscape.nodes import NODES, ShootNodes, is_ready
 from generic.testing.landscape.operators import ADDRESS, Operators
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
 
 pytestmark = pytest.mark.long  # nodes and pods of a whole cluster: it is not shared
 
-SECRETS, SERVICES = Resource("v1", "secrets"), Resource("v1", "services")
-SEED, SHOOT = "shoot--dev--one", "kube-system"
+SECRETS = Resource("v1", "secrets")
+SERVICES = Resource("v1", "services")
+SEED = "shoot--dev--one"
+SHOOT = "kube-system"
 SCRIPT = "gardener-node-agent-pool"
 
 
@@ -30,8 +32,8 @@ def client():
         client = environment.connect()
         install_crds(client, map(crd, MACHINE_KINDS))
         client.create(NAMESPACES, {"metadata": {"name": SEED}})
-        meta = {"name": SCRIPT, "namespace": "kube-system"}
-        meta["annotations"] = {"checksum/data-script": "abc"}
+        annotations = {"checksum/data-script": "abc"}
+        meta = {"name": SCRIPT, "namespace": "kube-system", "annotations": annotations}
         client.create(SECRETS, {"metadata": meta})
         yield client
 
@@ -47,8 +49,8 @@ def machine(client, name):
     labels = {"worker.gardener.cloud/gardener-node-agent-secret-name": SCRIPT}
     template = {"metadata": {"labels": labels, "annotations": {"pool": "hash"}}}
     made = {"apiVersion": MACHINES.api_version, "kind": "Machine"}
-    made["metadata"] = {"name": name, "namespace": SEED, "finalizers": ["example.org/mcm"]}
-    client.create(MACHINES, {**made, "spec": {"nodeTemplate": template}})
+    meta = {"name": name, "namespace": SEED, "finalizers": ["example.org/mcm"]}
+    client.create(MACHINES, {**made, "metadata": meta, "spec": {"nodeTemplate": template}})
 
 
 def pod(client, name):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import attrs
-import builders
 import pytest
-from harness import Seed, connected, eventually
-from local_objects import manifest
 
 from actuator.meta import Object, Raw
 from extensions.local.mounts import Mount, MountController
@@ -20,6 +17,9 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import Seed, connected, eventually
+from tests.support.objects import builders
+from tests.support.samples.local import manifest
 
 Deploy = Callable[..., Seed]
 

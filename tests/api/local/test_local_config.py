@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from local_objects import config, manifest
 
-from actuator import Cluster
 from actuator.codec import decode
 from actuator.meta import Object
 from actuator.v1alpha1 import ContainerRuntime, Network
 from extensions.local.containerruntime import LocalContainerRuntime
 from extensions.local.network import LocalNetwork
 from extensions.local.outside import Outside
+from tests.support.objects.configured import problems_of_object
+from tests.support.samples.local import config, manifest
 
 
 def faults(actuator: Any, cls: type[Object], **spec: Any) -> list[str]:
     obj = decode(cls, manifest(cls, "shoot--a--b", **spec))
-    return [str(problem) for problem in actuator.validate(None, obj, Cluster())]
+    return [str(problem) for problem in problems_of_object(actuator, obj)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def faults(actuator: Any, cls: type[Object], **spec: Any) -> list[str]:
         ({"providerConfig": {"mtux": 1}}, ["spec.providerConfig: unknown field mtux"]),
     ],
 )
-def test_a_network_that_cannot_work_says_why(tmp_path, spec, expected):
+def test_a_network_that_cannot_work_has_a_problem_for_each_reason(tmp_path, spec, expected):
     found = faults(LocalNetwork(Outside(tmp_path)), Network, **spec)
     assert len(found) == len(expected)
     assert all(fault.startswith(start) for fault, start in zip(found, expected, strict=True)), found
@@ -58,7 +58,7 @@ def test_a_network_that_cannot_work_says_why(tmp_path, spec, expected):
         ({"providerConfig": {"a": 1}}, ["spec.providerConfig: there is nothing to configure"]),
     ],
 )
-def test_a_runtime_that_cannot_work_says_why(spec, expected):
+def test_a_runtime_that_cannot_work_has_a_problem_for_each_reason(spec, expected):
     found = faults(LocalContainerRuntime(), ContainerRuntime, **spec)
     assert len(found) == len(expected)
     assert all(fault.startswith(start) for fault, start in zip(found, expected, strict=True)), found

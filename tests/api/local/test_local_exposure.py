@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from harness import eventually
-from local_objects import assert_configuration_problem, change, error, force
 
 from actuator.v1alpha1 import SelfHostedShootExposure
 from extensions.local.exposure import ENDPOINT_SLICES, SERVICES, LocalExposure
+from tests.support.cluster.harness import eventually
+from tests.support.samples.local import assert_configuration_problem, change, error, force
 
 
 @pytest.fixture(autouse=True)
@@ -30,13 +30,13 @@ def slices(seed) -> dict[str, list[str]]:
     service = f"kubernetes.io/service-name={services(seed)[0]}"
     found = seed.client.list(ENDPOINT_SLICES, seed.namespace, label_selector=service)
     return {
-        one["addressType"]: [a for end in one["endpoints"] for a in end["addresses"]]
-        for one in found
+        item["addressType"]: [a for end in item["endpoints"] for a in end["addresses"]]
+        for item in found
     }
 
 
 def services(seed) -> list[str]:
-    return [one["metadata"]["name"] for one in seed.client.list(SERVICES, seed.namespace)]
+    return [obj["metadata"]["name"] for obj in seed.client.list(SERVICES, seed.namespace)]
 
 
 def test_each_node_is_reached_by_its_best_address(deploy):
@@ -82,7 +82,7 @@ def test_a_deletion_forced_or_not_leaves_nothing_of_ours_and_everything_of_other
     assert seed.client.list(ENDPOINT_SLICES, seed.namespace) == []
 
 
-def test_a_service_of_somebody_else_is_not_taken_over(deploy, seed):
+def test_a_service_of_another_owner_is_not_taken_over(deploy, seed):
     theirs = {
         "apiVersion": "v1",
         "kind": "Service",

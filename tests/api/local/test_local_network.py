@@ -1,4 +1,4 @@
-"""LocalNetwork and LocalContainerRuntime: what goes into the shoot by ManagedResources."""
+"""LocalNetwork and LocalContainerRuntime: the ManagedResources for the shoot."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from harness import Seed, eventually
-from local_objects import (
+
+from actuator.codec import decode
+from actuator.interface import Resource
+from actuator.meta import Base64
+from actuator.v1alpha1 import ContainerRuntime, Network
+from extensions.local.containerruntime import LocalContainerRuntime
+from extensions.local.network import RESERVATION, LocalNetwork
+from tests.support.cluster.harness import Seed, eventually
+from tests.support.samples.local import (
     assert_configuration_problem,
     bring_back,
     change,
@@ -17,13 +24,6 @@ from local_objects import (
     manifest,
     take_away,
 )
-
-from actuator.codec import decode
-from actuator.interface import Resource
-from actuator.meta import Base64
-from actuator.v1alpha1 import ContainerRuntime, Network
-from extensions.local.containerruntime import LocalContainerRuntime
-from extensions.local.network import RESERVATION, LocalNetwork
 
 MANAGED = Resource("resources.gardener.cloud/v1alpha1", "managedresources")
 SECRETS = Resource("v1", "secrets")
@@ -48,33 +48,35 @@ def managed(seed: Seed) -> list[dict[str, Any]]:
 
 
 def manifests(seed: Seed) -> list[str]:
-    """What the ManagedResources bring into the shoot: kinds, names."""
-    return sorted(f"{one['kind']} {one['metadata']['name']}" for one in _documents(seed))
+    """The objects that the ManagedResources deploy to the shoot: kinds, names."""
+    return sorted(
+        f"{document['kind']} {document['metadata']['name']}" for document in _documents(seed)
+    )
 
 
 def _documents(seed: Seed) -> list[dict[str, Any]]:
     import yaml
 
     found = []
-    for one in managed(seed):
-        for reference in one["spec"]["secretRefs"]:
+    for obj in managed(seed):
+        for reference in obj["spec"]["secretRefs"]:
             secret = seed.client.get(SECRETS, reference["name"], seed.namespace)
             for data in secret["data"].values():
                 found += list(yaml.safe_load_all(Base64(data).decode_bytes()))
-    return [one for one in found if one]
+    return [item for item in found if item]
 
 
 def hold(seed: Seed) -> None:
-    """The resource manager of the shoot holds what it has applied."""
-    for one in managed(seed):
-        seed.client.patch(MANAGED, one["metadata"]["name"], seed.namespace, HELD)
+    """Add the finalizer of the shoot's resource manager, as it does for applied objects."""
+    for obj in managed(seed):
+        seed.client.patch(MANAGED, obj["metadata"]["name"], seed.namespace, HELD)
 
 
-def let_go(seed: Seed) -> None:
+def release(seed: Seed) -> None:
     """It has removed everything from the shoot."""
-    for one in managed(seed):
+    for obj in managed(seed):
         patch = {"metadata": {"finalizers": None}}
-        seed.client.patch(MANAGED, one["metadata"]["name"], seed.namespace, patch)
+        seed.client.patch(MANAGED, obj["metadata"]["name"], seed.namespace, patch)
 
 
 def test_ranges_are_reserved_and_the_network_goes_into_the_shoot(network, deploy, outside):
@@ -98,14 +100,14 @@ def test_a_changed_configuration_reaches_the_shoot(network, deploy):
     assert len(managed(looking_at)) == 1
 
 
-def test_the_reservation_is_given_back_after_the_shoot_let_go(network, deploy, outside):
+def test_the_reservation_is_released_after_the_objects_in_the_shoot(network, deploy, outside):
     looking_at = deploy(Network)
     hold(looking_at)
     looking_at.delete()
     eventually(lambda: managed(looking_at)[0]["metadata"].get("deletionTimestamp"))
     eventually(lambda: looking_at.last_operation() == ("Delete", "Processing"))
     assert len(outside.find({})) == 1, "still in use"
-    let_go(looking_at)
+    release(looking_at)
     eventually(looking_at.is_gone)
     assert outside.find({}) == []
 
@@ -122,13 +124,13 @@ def test_an_outside_that_fails_is_named_and_a_forced_deletion_does_without(
     assert [thing.type for thing in outside.find({})] == [RESERVATION]
 
 
-def test_a_forced_deletion_leaves_what_is_in_the_shoot_to_gardenlet(network, deploy):
+def test_a_forced_deletion_leaves_objects_in_the_shoot_to_gardenlet(network, deploy):
     looking_at = deploy(Network)
     hold(looking_at)
     force(looking_at)
     (left,) = managed(looking_at)
-    assert "deletionTimestamp" not in left["metadata"]
-    let_go(looking_at)
+    assert left["metadata"]["deletionTimestamp"]
+    release(looking_at)
 
 
 def test_an_ip_family_that_is_not_supported_is_refused(network, deploy, outside):
@@ -155,7 +157,7 @@ def test_a_network_moves_with_its_shoot(network, deploy, outside, seed, other_se
         lambda: [o for o in managed(seed) if o["metadata"].get("deletionTimestamp")]
     )
     assert one["spec"]["keepObjects"] is True, "the shoot's network goes on"
-    let_go(seed)
+    release(seed)
     eventually(lambda: looking_at.last_operation() == ("Migrate", "Succeeded"))
     moved = other_seed.of(Network, "x")
     made = manifest(Network, seed.namespace)
@@ -203,4 +205,4 @@ def test_a_forced_deletion_of_a_runtime_waits_for_nothing(runtime, deploy, seed)
     hold(seed)
     force(looking_at)
     assert len(managed(seed)) == 1
-    let_go(seed)
+    release(seed)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from harness import eventually
-from local_objects import assert_configuration_problem, change, error, force
 
 from actuator.interface import Resource
 from actuator.meta import Base64
 from actuator.v1alpha1 import OperatingSystemConfig
 from extensions.local.operatingsystem import LocalOperatingSystem
+from tests.support.cluster.harness import eventually
+from tests.support.samples.local import assert_configuration_problem, change, error, force
 
 SECRETS = Resource("v1", "secrets")
 
@@ -85,7 +85,9 @@ def test_a_machine_that_runs_gets_additions_in_the_status(deploy):
     config = deploy(OperatingSystemConfig, purpose="reconcile", criConfig=cri)
     (unit,) = config.status()["extensionUnits"]
     assert unit["name"] == "containerd.service"
-    assert [one["path"] for one in config.status()["extensionFiles"]] == ["/etc/local-os-release"]
+    assert [extension_file["path"] for extension_file in config.status()["extensionFiles"]] == [
+        "/etc/local-os-release"
+    ]
     assert "cloudConfig" not in config.status()
 
 

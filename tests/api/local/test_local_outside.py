@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import attrs
 import pytest
 
-from extensions.local.outside import POLICY, Outside, OutsideError, Thing
+from extensions.local.outside import POLICY, Outside, OutsideError, OutsideResource
 
 OWNER = {"shoot": "shoot--a--b", "object": "Network/net"}
-THING = Thing(type="Local::Share", id="share", tags=OWNER, properties={"capacity": "1Gi"})
+THING = OutsideResource(type="Local::Share", id="share", tags=OWNER, properties={"capacity": "1Gi"})
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_thing_is_found_again_by_any_of_its_tags(outside):
     assert outside.find({"shoot": "shoot--a--c"}) == []
 
 
-def test_what_exists_is_brought_up_to_date(outside):
+def test_an_existing_resource_is_updated(outside):
     outside.ensure(THING)
     larger = attrs.evolve(THING, properties={"capacity": "2Gi"})
     outside.ensure(larger)
@@ -53,7 +53,7 @@ def test_many_at_once_make_one_thing_and_leave_nothing_half_made(outside):
     assert names(outside) == ["share.thing"]
 
 
-def test_what_belongs_to_somebody_else_is_neither_adopted_nor_deleted(outside):
+def test_a_resource_of_another_owner_is_neither_adopted_nor_deleted(outside):
     theirs = attrs.evolve(THING, tags={"shoot": "shoot--c--d"})
     outside.ensure(theirs)
     assert codes(lambda: outside.ensure(THING)) == ["ERR_CONFIGURATION_PROBLEM"]
@@ -61,14 +61,14 @@ def test_what_belongs_to_somebody_else_is_neither_adopted_nor_deleted(outside):
     assert outside.find({}) == [theirs]
 
 
-def test_what_is_gone_already_is_deleted(outside):
+def test_deleting_twice_is_success(outside):
     outside.ensure(THING)
     outside.delete(THING.id, OWNER)
     outside.delete(THING.id, OWNER)
     assert outside.find({}) == []
 
 
-def test_a_folder_that_is_away_has_not_lost_its_things(outside):
+def test_a_missing_folder_is_an_error_and_not_an_empty_one(outside):
     outside.ensure(THING)
     outside.directory.rename(outside.directory.with_name("away"))
     for request in (
@@ -84,7 +84,7 @@ def test_a_file_in_its_place_is_no_folder(tmp_path):
     assert codes(lambda: Outside(tmp_path / "outside").find({})) == ["ERR_INFRA_DEPENDENCIES"]
 
 
-def test_its_policy_refuses_what_it_denies(outside):
+def test_its_policy_refuses_denied_operations(outside):
     outside.ensure(THING)
     outside.directory.joinpath(POLICY).write_text('{"deny": ["delete"]}')
     assert outside.find(OWNER) == [THING]
@@ -100,14 +100,14 @@ def test_its_policy_refuses_what_it_denies(outside):
         (errno.EIO, "ERR_RETRYABLE_INFRA_DEPENDENCIES"),
     ],
 )
-def test_what_the_system_refuses_has_a_code_and_names_no_path(outside, monkeypatch, number, code):
+def test_a_refusal_of_the_system_has_a_code_and_names_no_path(outside, monkeypatch, number, code):
     def refuse(*_args, **_kwargs):
         raise OSError(number, os.strerror(number), str(outside.directory))
 
     monkeypatch.setattr(os, "link", refuse)
     with pytest.raises(OutsideError) as caught:
         outside.ensure(THING)
-    assert [str(one) for one in caught.value.codes] == [code]
+    assert [str(code) for code in caught.value.codes] == [code]
     assert str(outside.directory) not in str(caught.value)
     assert names(outside) == []
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import builders
 import pytest
-from harness import eventually
 
 from actuator.codec import decode
 from actuator.errors import NotFound
@@ -20,6 +18,8 @@ from generic.manager.options import Options
 from generic.testing.garden import not_ready_because
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
 
 CODES = {
     "everything-fails": "ERR_INFRA_DEPENDENCIES",
@@ -31,7 +31,9 @@ def test_the_sample_serves_every_kind_in_a_folder_of_the_operators_choice(tmp_pa
     monkeypatch.setenv("LOCAL_OUTSIDE", str(tmp_path / "a" / "b"))
     manager = Manager(Options())
     extension(manager)
-    assert {one.kind.name: one.types for one in manager.registrations} == {
+    assert {
+        registration.kind.name: registration.types for registration in manager.registrations
+    } == {
         "OperatingSystemConfig": ("local-os",),
         "Network": ("local-net",),
         "ContainerRuntime": ("local-runtime",),
@@ -58,7 +60,7 @@ class Played:
         labels = {"drill": "test"}
         shoot = RehearsedShoot(technical_id=seed.namespace, type=seed.namespace, labels=labels)
         install_crds(seed.client, rehearsal.crds())
-        self.actuators = {object_class(one): one for one in rehearsal.actuators()}
+        self.actuators = {object_class(actuator): actuator for actuator in rehearsal.actuators()}
         for actuator in self.actuators.values():
             start(actuator)
         self.manifests = rehearsal.manifests(shoot)
@@ -79,9 +81,9 @@ class Played:
     def recorded(self) -> set:
         kinds = {cls.KIND.name: cls for cls in self.actuators}
         return {
-            (one.type, one.id)
+            (external_resource.type, external_resource.id)
             for obj in self.objects()
-            for one in self.actuators[kinds[obj["kind"]]].external_resources(
+            for external_resource in self.actuators[kinds[obj["kind"]]].external_resources(
                 decode(kinds[obj["kind"]], obj)
             )
         }
@@ -105,47 +107,49 @@ def stuck(played) -> dict[str, list[str]]:
     return {kind: error["codes"] for kind, error in errors.items() if error.get("codes")}
 
 
-def test_it_is_what_the_drill_wants(rehearsal):
+def test_it_satisfies_the_protocol_of_the_drill(rehearsal):
     wanted: Rehearsal = rehearsal
     assert set(wanted.scenarios) == set(CODES)
     assert object_class(rehearsal.actuators()[-1]) is Extension, "deleted first, and holds a Mount"
     with pytest.raises(KeyError):
-        rehearsal.break_outside("meteorite")
+        rehearsal.inject_failure("meteorite")
     rehearsal.stop()
     rehearsal.stop()
 
 
-def test_a_shoot_has_all_five_kinds_and_what_exists_is_listed(rehearsal, played, namespace):
+def test_a_shoot_has_all_five_kinds_and_existing_resources_are_listed(rehearsal, played, namespace):
     assert len(played.objects()) == 5
-    left = rehearsal.left_outside()
-    assert {(one.type, one.id) for one in left} == played.recorded()
+    left = rehearsal.remaining_resources()
+    assert {(item.type, item.id) for item in left} == played.recorded()
     assert len(left) == 2
-    assert all(one.tags["shoot"] == namespace for one in left)
-    assert all(one.region == rehearsal.region for one in left)
+    assert all(resource.tags["shoot"] == namespace for resource in left)
+    assert all(item.region == rehearsal.region for item in left)
 
 
 @pytest.mark.parametrize("scenario", CODES)
 def test_a_scenario_blocks_the_deletion_until_it_is_forced(rehearsal, played, scenario):
     recorded = played.recorded()
-    rehearsal.break_outside(scenario)
+    rehearsal.inject_failure(scenario)
     played.delete()
     eventually(lambda: stuck(played).keys() == {"Network", "Extension"})
     assert stuck(played)["Extension"] == stuck(played)["Network"] == [CODES[scenario]]
     played.force()
     eventually(lambda: not played.objects())
     assert played.seed.client.list(MOUNTS, played.seed.namespace) == []
-    left = {(one.type, one.id) for one in rehearsal.left_outside()}
+    left = {(item.type, item.id) for item in rehearsal.remaining_resources()}
     assert left == recorded
-    rehearsal.mend_outside()
-    assert {(one.type, one.id) for one in rehearsal.left_outside()} == recorded
+    rehearsal.repair_failure()
+    assert {(item.type, item.id) for item in rehearsal.remaining_resources()} == recorded
 
 
 @pytest.mark.parametrize("scenario", CODES)
-def test_a_mended_outside_lets_deletions_through(rehearsal, played, scenario, serve_mounts):
+def test_deletions_succeed_after_the_external_system_is_repaired(
+    rehearsal, played, scenario, serve_mounts
+):
     serve_mounts()
-    rehearsal.break_outside(scenario)
+    rehearsal.inject_failure(scenario)
     played.delete()
     eventually(lambda: stuck(played).keys() == {"Network", "Extension"})
-    rehearsal.mend_outside()
+    rehearsal.repair_failure()
     eventually(lambda: not played.objects())
-    assert rehearsal.left_outside() == []
+    assert rehearsal.remaining_resources() == []

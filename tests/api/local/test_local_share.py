@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import builders
 import pytest
-from harness import eventually
-from local_objects import (
-    assert_configuration_problem,
-    bring_back,
-    config,
-    error,
-    force,
-    manifest,
-    take_away,
-)
 
 from actuator.codec import decode
 from actuator.interface import Resource
@@ -24,6 +13,17 @@ from actuator.v1alpha1 import Extension
 from extensions.local import seed as seed_objects
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.share import SHARE, LocalExtension
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
+from tests.support.samples.local import (
+    assert_configuration_problem,
+    bring_back,
+    config,
+    error,
+    force,
+    manifest,
+    take_away,
+)
 
 SECRETS = Resource("v1", "secrets")
 FINALIZER = "extensions.gardener.cloud/local-extension"
@@ -62,7 +62,7 @@ def test_a_share_is_made_and_mounted_and_a_change_reaches_it(actuator, deploy, o
     assert share.properties == {"capacity": "2Gi"}
 
 
-def test_what_was_lost_in_the_seed_is_made_again(actuator, deploy, seed):
+def test_a_mount_deleted_in_the_seed_is_created_again(actuator, deploy, seed):
     extension = deploy(Extension)
     (mount,) = mounts(seed)
     name = mount["metadata"]["name"]
@@ -72,7 +72,7 @@ def test_what_was_lost_in_the_seed_is_made_again(actuator, deploy, seed):
     assert extension.last_operation() == ("Reconcile", "Processing"), "it still goes"
     seed.client.patch(MOUNTS, name, seed.namespace, {"metadata": {"finalizers": None}})
     eventually(extension.is_ready)
-    assert [one["metadata"].get("deletionTimestamp") for one in mounts(seed)] == [None]
+    assert [mount["metadata"].get("deletionTimestamp") for mount in mounts(seed)] == [None]
 
 
 def test_a_deletion_waits_for_the_other_controller(actuator, deploy, outside, serve_mounts):
@@ -88,7 +88,7 @@ def test_a_deletion_waits_for_the_other_controller(actuator, deploy, outside, se
 
 
 def test_the_other_controller_is_reported_when_it_takes_too_long(actuator, deploy, monkeypatch):
-    monkeypatch.setattr(seed_objects, "PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr(seed_objects, "MAX_WAIT", timedelta(seconds=1))
     extension = deploy(Extension)
     extension.delete()
     last_error = error(extension)
@@ -111,12 +111,13 @@ def test_a_forced_deletion_needs_neither_outside_nor_the_other_controller(
 
 
 def test_a_forced_deletion_leaves_another_extensions_mount(actuator, deploy, seed):
-    first, _second = deploy(Extension, "first"), deploy(Extension, "second")
+    first = deploy(Extension, "first")
+    _second = deploy(Extension, "second")
     force(first)
     assert [mount["metadata"]["name"] for mount in mounts(seed)] == ["share-second"]
 
 
-def test_what_was_never_made_needs_no_outside_to_be_deleted(actuator, deploy, outside):
+def test_a_share_never_created_is_deleted_without_the_external_system(actuator, deploy, outside):
     take_away(outside)
     extension = deploy(
         Extension, ready=False, providerConfig=config("ShareConfig", capacity="much")
@@ -135,7 +136,7 @@ def test_what_was_never_made_needs_no_outside_to_be_deleted(actuator, deploy, ou
         (config("ShareConfig", credentials="mine"), ["spec.resources", "'mine'"]),
     ],
 )
-def test_what_is_wrong_in_the_configuration_is_named(actuator, deploy, given, words, outside):
+def test_each_configuration_problem_is_named(actuator, deploy, given, words, outside):
     extension = deploy(Extension, ready=False, providerConfig=given)
     assert_configuration_problem(extension, *words)
     assert outside.find({}) == []

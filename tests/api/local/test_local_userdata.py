@@ -14,7 +14,7 @@ from extensions.local.userdata import script
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a script where systemctl only notes what it is asked, and returns those notes."""
+    """Runs a script where systemctl only notes its arguments, and returns those notes."""
     bin = tmp_path / "bin"
     bin.mkdir()
     notes = tmp_path / "notes"
@@ -41,7 +41,8 @@ def unit(name, **more) -> Unit:
 
 
 def test_files_are_written_as_they_are(run, tmp_path):
-    binary, quoted = bytes(range(256)), b'it\'s $HOME `date` \\ "x"\n'
+    binary = bytes(range(256))
+    quoted = b'it\'s $HOME `date` \\ "x"\n'
     files = [
         (file(tmp_path / "a b" / "binary", permissions=0o700), binary),
         (file(tmp_path / "quoted"), quoted),
@@ -54,7 +55,7 @@ def test_files_are_written_as_they_are(run, tmp_path):
 
 
 def test_a_file_has_its_permissions_before_its_content(run, tmp_path):
-    """What the shell has opened when the content is decoded shows its mode at that moment."""
+    """The wrapper of base64 notes the mode of the file at the moment of decoding."""
     secret = tmp_path / "secret"
     wrapper = tmp_path / "bin" / "base64"
     modes = tmp_path / "modes"
@@ -65,7 +66,7 @@ def test_a_file_has_its_permissions_before_its_content(run, tmp_path):
     assert secret.read_bytes() == b"password"
 
 
-def test_what_somebody_fills_in_later_stands_readable_in_the_script(run, tmp_path):
+def test_a_placeholder_for_later_stays_readable_in_the_script(run, tmp_path):
     placeholder = b"token: '<<BOOTSTRAP_TOKEN>>' 100%\n"
     text = script([(file(tmp_path / "f", content={"transmitUnencoded": True}), placeholder)], [])
     assert b"<<BOOTSTRAP_TOKEN>>" in text
@@ -84,7 +85,7 @@ def test_a_file_for_one_host_is_written_there_alone(run, tmp_path):
     assert not (tmp_path / "there").exists()
 
 
-def test_units_are_enabled_and_restarted_unless_told_otherwise(run):
+def test_units_are_enabled_and_restarted_by_default(run):
     units = [
         unit("a.service"),
         unit("b.service", command="stop"),

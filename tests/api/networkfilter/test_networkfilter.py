@@ -6,21 +6,21 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from harness import eventually
-from shootside import Extended, shoot_managers
 
 from actuator.errors import NotFound
 from actuator.interface import Resource
 from actuator.v1alpha1 import Extension
-from extensions.networkfilter import NetworkFilter, extension
-from extensions.networkfilter.actuator import MANAGED_NAME
+from extensions.networkfilter import extension
+from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.config import API_VERSION
 from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
-from generic.library.managedresources import SHOOT_FINALIZER
+from generic.library.managedresources.kind import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.assertions import assert_rehearsal
-from generic.testing.drill.shoots import Shoots
+from generic.testing.shoots import Shoots
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
 
 SECRETS = Resource("v1", "secrets")
 FILTER = {("ConfigMap", "kube-system/network-filter"), ("DaemonSet", "kube-system/network-filter")}
@@ -47,7 +47,7 @@ def deploy(filtered, operation="reconcile", **fields) -> None:
 
 
 def manifests(filtered) -> str:
-    [reference] = filtered.managed(MANAGED_NAME)["spec"]["secretRefs"]
+    [reference] = filtered.managed(NetworkFilter.managed_name)["spec"]["secretRefs"]
     secret = filtered.client.get(SECRETS, reference["name"], filtered.namespace)
     return base64.b64decode(secret["data"]["objects.yaml"]).decode()
 
@@ -70,7 +70,7 @@ def test_the_filter_gets_into_the_shoot_and_so_does_a_change(filtered):
     assert "203.0.113.0/24" not in manifests(filtered)
 
 
-def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered, shoots):
+def test_a_deletion_waits_for_the_shoot_and_reports_its_problem(filtered, shoots):
     deploy(filtered)
     eventually(lambda: filtered.inside() == FILTER)
     shoots.fail("deletion-denied")
@@ -82,7 +82,7 @@ def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered,
     eventually(filtered.is_gone)
     assert filtered.inside() == set()
     with pytest.raises(NotFound):
-        filtered.managed(MANAGED_NAME)
+        filtered.managed(NetworkFilter.managed_name)
 
 
 def test_a_forced_deletion_waits_for_no_shoot_and_leaves_it_to_gardenlet(filtered, shoots):
@@ -93,7 +93,7 @@ def test_a_forced_deletion_waits_for_no_shoot_and_leaves_it_to_gardenlet(filtere
     eventually(lambda: filtered.status().get("lastError"))
     filtered.force()
     eventually(filtered.is_gone)
-    meta = filtered.managed(MANAGED_NAME)["metadata"]
+    meta = filtered.managed(NetworkFilter.managed_name)["metadata"]
     assert meta["deletionTimestamp"], "it is asked to go"
     assert meta["finalizers"] == [SHOOT_FINALIZER], "gardenlet takes that off"
     assert filtered.orphans() == []
@@ -105,14 +105,14 @@ def test_a_shoot_that_moves_keeps_its_filter(filtered):
     filtered.ask("migrate")
     eventually(lambda: filtered.last_operation() == ("Migrate", "Succeeded"))
     with pytest.raises(NotFound):
-        filtered.managed(MANAGED_NAME)
+        filtered.managed(NetworkFilter.managed_name)
     assert filtered.inside() == FILTER
     filtered.delete()
     eventually(filtered.is_gone)
     deploy(filtered, "wait-for-state")
     filtered.ask("restore")
     eventually(lambda: filtered.last_operation() == ("Restore", "Succeeded"))
-    assert filtered.managed(MANAGED_NAME)["spec"]["keepObjects"] is False
+    assert filtered.managed(NetworkFilter.managed_name)["spec"]["keepObjects"] is False
     assert filtered.inside() == FILTER
 
 
@@ -125,7 +125,7 @@ def test_a_shoot_that_moves_keeps_its_filter(filtered):
         (config(blocked="all"), ["spec.providerConfig", "blocked"]),
     ],
 )
-def test_what_is_wrong_in_the_configuration_is_named(filtered, given, words):
+def test_each_configuration_problem_is_named(filtered, given, words):
     deploy(filtered, **given)
     error = eventually(lambda: filtered.status().get("lastError"))
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]

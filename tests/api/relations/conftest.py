@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from relations_objects import CONFIG_MAPS, Look, config_map
 
 from actuator.interface import object_class
 from actuator.meta import Object
-from extensions.relations import Entries, Mirrors, Register, Teams
+from extensions.relations.external import Entries
 from extensions.relations.kinds import Entry, Mirror, Team
+from extensions.relations.owned import Teams
+from extensions.relations.register import Register
+from extensions.relations.watched import Mirrors
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install_crds
+from tests.support.samples.relations import CONFIG_MAPS, Look, config_map
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,7 +65,7 @@ def elsewhere(admin, namespace):
 
 @pytest.fixture
 def foreign(admin) -> Callable[..., None]:
-    """Creates a ConfigMap that nobody of the sample made."""
+    """Creates a ConfigMap that is not of the sample."""
 
     def maker(namespace: str, name: str, **data: str) -> None:
         admin.create(CONFIG_MAPS, config_map(namespace, name, **data))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from harness import eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource
-from extensions.relations import Entries
+from extensions.relations.external import Entries
 from extensions.relations.kinds import Entry
 from extensions.relations.register import Register
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from tests.support.cluster.harness import eventually
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def entry(serve, make):
 
 def orphans(admin, namespace):
     found = admin.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
-    return [(one["spec"]["resourceType"], one["spec"].get("id", "")) for one in found]
+    return [(obj["spec"]["resourceType"], obj["spec"].get("id", "")) for obj in found]
 
 
 def test_it_is_entered_once_and_the_status_has_its_id(entry, register):
@@ -33,7 +33,7 @@ def test_it_is_entered_once_and_the_status_has_its_id(entry, register):
     generation = entry.get()["metadata"]["generation"]
     entry.change(text="b")
     eventually(lambda: entry.get()["status"]["observedGeneration"] > generation)
-    assert [one.id for one in register.entries()] == [entered.id]
+    assert [item.id for item in register.entries()] == [entered.id]
 
 
 def test_deleted_it_is_struck_out(entry, register, admin, namespace):
@@ -42,7 +42,7 @@ def test_deleted_it_is_struck_out(entry, register, admin, namespace):
     assert (register.entries(), orphans(admin, namespace)) == ([], [])
 
 
-def test_a_denied_deletion_says_why_and_goes_on_when_it_is_allowed(entry, register):
+def test_a_denied_deletion_reports_the_reason_and_continues_when_allowed(entry, register):
     register.deny_deletions()
     entry.delete()
     said = entry.says("The register refused to remove an entry: denied")
@@ -61,7 +61,9 @@ def test_forced_it_leaves_the_entry_and_a_record(entry, register, admin, namespa
     assert orphans(admin, namespace) == [("Relations::Entry", left.id)]
 
 
-def test_what_never_asked_the_register_needs_none_to_go(serve, make, register, admin, namespace):
+def test_an_entry_never_registered_is_deleted_without_the_register(
+    serve, make, register, admin, namespace
+):
     register.path.unlink()
     serve(Entry)
     refused = make(Entry, text="a", providerConfig={"any": "thing"})
@@ -71,7 +73,9 @@ def test_what_never_asked_the_register_needs_none_to_go(serve, make, register, a
     assert orphans(admin, namespace) == []
 
 
-def test_an_answer_that_was_lost_is_on_record_by_its_owner(serve, make, register, admin, namespace):
+def test_an_entry_whose_answer_was_lost_is_recorded_by_its_owner(
+    serve, make, register, admin, namespace
+):
     register.path.unlink()
     serve(Entry)
     asked = make(Entry, text="a")
@@ -94,17 +98,18 @@ def test_the_register_has_one_entry_for_an_owner_and_removes_no_others(register)
     assert [entry.id for entry in register.entries()] == [second]
 
 
-def test_what_was_left_is_looked_for_by_its_id_or_its_owner(register):
-    actuator, owner = Entries(register), {"namespace": "a", "name": "x", "uid": "1"}
+def test_a_remaining_entry_is_found_by_its_id_or_its_owner(register):
+    actuator = Entries(register)
+    owner = {"namespace": "a", "name": "x", "uid": "1"}
     id = register.put(owner, "a")
     known = [ExternalResource(type="t", id=id), ExternalResource(type="t", tags=owner)]
     other = ExternalResource(type="t", id="other", tags=owner)
-    assert [actuator.still_exists(one) for one in (*known, other)] == [True, True, False]
+    assert [actuator.still_exists(item) for item in (*known, other)] == [True, True, False]
     register.remove(owner)
-    assert [actuator.still_exists(one) for one in known] == [False, False]
+    assert [actuator.still_exists(item) for item in known] == [False, False]
 
 
-def test_a_register_that_is_away_is_an_error_not_an_empty_one(tmp_path):
+def test_a_missing_register_is_an_error_not_an_empty_one(tmp_path):
     away = Register(tmp_path / "away.sqlite")
     for ask in (away.entries, lambda: away.put({}, "a"), lambda: away.remove({})):
         with pytest.raises(ActuatorError) as refused:

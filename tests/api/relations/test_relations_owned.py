@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from harness import eventually
-from relations_objects import COLLECTED, CONFIG_MAPS, HELD, ConfigMaps, config_map
 
 from actuator.errors import Invalid
 from extensions.relations.kinds import Team
+from tests.support.cluster.harness import eventually
+from tests.support.samples.relations import COLLECTED, CONFIG_MAPS, HELD, ConfigMaps, config_map
 
 
 @pytest.fixture
@@ -37,7 +37,8 @@ def test_a_team_controls_its_own_config_map_and_shares_the_other(team, maps):
 
 
 def test_in_the_background_children_go_after_it_and_shared_ones_with_the_last(team, maps):
-    blue, red = team("blue", shared="everybody"), team("red", shared="everybody")
+    blue = team("blue", shared="everybody")
+    red = team("red", shared="everybody")
     blue.delete("Background")
     blue.is_gone()
     maps.goes(f"team-{blue.name}")
@@ -47,7 +48,8 @@ def test_in_the_background_children_go_after_it_and_shared_ones_with_the_last(te
 
 
 def test_in_the_foreground_it_waits_for_the_child_that_it_controls(team, maps, admin):
-    blue, red = team("blue", shared="everybody"), team("red", shared="everybody")
+    blue = team("blue", shared="everybody")
+    red = team("red", shared="everybody")
     maps.patch(f"team-{blue.name}", {"metadata": {"finalizers": [HELD]}})
     be_seen_by_the_collector(team, maps)
     blue.delete("Foreground")
@@ -73,7 +75,7 @@ def test_orphaned_children_stay_and_forget_it(team, maps):
 
 
 def be_seen_by_the_collector(team, maps):
-    """A child that it sees only after its owner's deletion it neither orphans nor lets go of."""
+    """The collector neither orphans nor releases a child seen only after its owner's deletion."""
     last = team("last", settings={"seen": "after all others"})
     last.delete("Background")
     maps.goes(f"team-{last.name}")
@@ -87,7 +89,7 @@ def test_forced_it_goes_as_well_and_the_collector_does_the_rest(team, maps):
     maps.goes("everybody")
 
 
-def test_what_somebody_does_to_a_child_is_put_right(team, maps):
+def test_external_changes_to_a_child_are_reverted(team, maps):
     blue = team("blue", settings={"colour": "blue"})
     maps.patch(f"team-{blue.name}", {"data": {"colour": "red"}})
     eventually(lambda: maps.data(f"team-{blue.name}") == {"colour": "blue"})
@@ -102,7 +104,7 @@ def test_a_setting_that_is_no_longer_wanted_goes(team, maps):
 
 
 @pytest.mark.parametrize("which", ["own", "shared"])
-def test_what_is_somebody_elses_is_not_adopted(serve, make, maps, foreign, namespace, which):
+def test_a_config_map_of_another_owner_is_not_adopted(serve, make, maps, foreign, namespace, which):
     serve(Team)
     name = f"{namespace}-blue"
     taken = {"own": f"team-{name}", "shared": "everybody"}[which]
@@ -116,7 +118,7 @@ def test_what_is_somebody_elses_is_not_adopted(serve, make, maps, foreign, names
     assert maps.owners(taken) == {}
 
 
-def test_where_the_children_live_cannot_be_changed(team):
+def test_the_namespace_of_the_children_cannot_be_changed(team):
     with pytest.raises(Invalid, match="field is immutable"):
         team("blue").change(namespace="default")
 

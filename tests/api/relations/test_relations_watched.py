@@ -1,12 +1,12 @@
-"""Watched: a Mirror's copy in another namespace follows a ConfigMap of somebody else's."""
+"""Watched: a Mirror's copy in another namespace follows a ConfigMap of another owner."""
 
 from __future__ import annotations
 
 import pytest
-from harness import eventually
-from relations_objects import HELD, ConfigMaps
 
 from extensions.relations.kinds import Mirror
+from tests.support.cluster.harness import eventually
+from tests.support.samples.relations import HELD, ConfigMaps
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def mirror(serve, make, foreign, namespace, elsewhere):
     return made
 
 
-def test_the_copy_says_what_the_source_says_whenever_that_changes(mirror, sources, copies, copy):
+def test_the_copy_follows_each_change_of_the_source(mirror, sources, copies, copy):
     assert copies.data(copy) == {"says": "a"}
     sources.patch("x", {"data": {"says": "b", "more": "c"}})
     eventually(lambda: copies.data(copy) == {"says": "b", "more": "c"})
@@ -43,7 +43,7 @@ def test_the_copy_says_what_the_source_says_whenever_that_changes(mirror, source
     eventually(lambda: copies.data(copy) == {"says": "b"})
 
 
-def test_what_somebody_does_to_the_copy_is_put_right(mirror, copies, copy):
+def test_external_changes_to_the_copy_are_reverted(mirror, copies, copy):
     copies.patch(copy, {"data": {"says": "else"}})
     eventually(lambda: copies.data(copy) == {"says": "a"})
     copies.delete(copy)
@@ -51,7 +51,7 @@ def test_what_somebody_does_to_the_copy_is_put_right(mirror, copies, copy):
 
 
 def test_the_copy_carries_no_owner_reference(mirror, copies, copy):
-    """The collector would take it for the child of nobody."""
+    """The collector would delete it: its owner is in another namespace."""
     assert copies.owners(copy) == {}
 
 
@@ -87,7 +87,7 @@ def test_a_forced_deletion_does_not_wait_for_a_copy_that_is_held(mirror, copies,
     copies.goes(copy)
 
 
-def test_what_is_somebody_elses_is_neither_adopted_nor_deleted(
+def test_a_config_map_of_another_owner_is_neither_adopted_nor_deleted(
     serve, make, foreign, namespace, copies, copy
 ):
     foreign(namespace, "x", says="a")
@@ -107,7 +107,7 @@ def test_a_mirror_into_its_own_namespace_is_refused(serve, make, namespace):
     assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
 
 
-def test_a_namespace_of_copies_that_is_gone_holds_up_nobody(serve, make, foreign, namespace):
+def test_a_missing_namespace_of_copies_blocks_no_deletion(serve, make, foreign, namespace):
     foreign(namespace, "x", says="a")
     serve(Mirror)
     made = make(Mirror, to=f"{namespace}-never-was")

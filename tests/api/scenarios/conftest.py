@@ -1,4 +1,4 @@
-"""What scenario tests share: managers behind a proxy, and what can be read about an object."""
+"""Fixtures of scenario tests: managers behind a proxy, and readers of facts about an object."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Seed, running
 
 from actuator import Actuator
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
-from generic.testing.faults import FaultProxy, FaultyActuator, Stage
+from hack.faults import FaultProxy, FaultStage, FaultyActuator
+from tests.support.cluster.harness import Seed, running
 
 
 class Detour:
@@ -32,15 +32,15 @@ class Detour:
 
 
 @pytest.fixture
-def behind(environment, admin, namespace, tmp_path) -> Iterator[Callable[..., Stage]]:
+def behind(environment, admin, namespace, tmp_path) -> Iterator[Callable[..., FaultStage]]:
     """Starts a manager behind a proxy; everything about it can be made to fail."""
     with ExitStack() as stack:
 
-        def start(actuator: Actuator[Any], **options: Any) -> Stage:
+        def start(actuator: Actuator[Any], **options: Any) -> FaultStage:
             faulty = FaultyActuator(actuator)
             way = Detour(environment, tmp_path, stack)
             stack.enter_context(running(way, admin, namespace, faulty, **options))
-            return Stage(proxy=way.proxy, actuators=[faulty], admin=admin, role=way.role)
+            return FaultStage(proxy=way.proxy, actuators=[faulty], admin=admin, role=way.role)
 
         yield start
 
@@ -51,7 +51,7 @@ def recorded(admin) -> Callable[[Seed], set[tuple[str, str, str]]]:
 
     def read(seed: Seed) -> set[tuple[str, str, str]]:
         found = admin.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
-        specs = [one["spec"] for one in found]
+        specs = [obj["spec"] for obj in found]
         return {(spec["resourceType"], spec.get("id", ""), spec["reason"]) for spec in specs}
 
     return read
@@ -59,10 +59,12 @@ def recorded(admin) -> Callable[[Seed], set[tuple[str, str, str]]]:
 
 @pytest.fixture
 def blocked() -> Callable[[Seed], dict[str, Any] | None]:
-    """The condition that says what blocks a deletion; None where there is none."""
+    """The condition DeletionBlocked; None where there is none."""
 
     def read(seed: Seed, name: str = "") -> dict[str, Any] | None:
         conditions = seed.status(name).get("conditions") or []
-        return next((one for one in conditions if one["type"] == "DeletionBlocked"), None)
+        return next(
+            (condition for condition in conditions if condition["type"] == "DeletionBlocked"), None
+        )
 
     return read

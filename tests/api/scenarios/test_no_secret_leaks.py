@@ -1,7 +1,7 @@
-"""Planted secrets are looked for in all that is written: nowhere do they come up.
+"""Planted secrets are in no text that the framework writes.
 
-Where an author's own error quotes a secret, nobody can help; what is looked for here is what the
-machinery writes by itself, about objects that are full of secrets, while everything fails.
+An author's own error may quote a secret. These tests read the texts that the framework writes by
+itself, about objects that are full of secrets, while everything fails.
 """
 
 import base64
@@ -11,21 +11,22 @@ import secrets
 import stat
 
 import pytest
-from builders import cluster, infrastructure
-from harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
 
-from actuator import ExternalResource, Permission, Resource
+from actuator import ExternalResource, Resource
 from actuator.cluster import FORCE_DELETION
-from generic.controller.logs import JsonFormatter, TextFormatter
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.serving.logs import JsonFormatter, TextFormatter
+from tests.support.cluster.harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
+from tests.support.objects.builders import cluster, infrastructure
 
 SECRETS = Resource("v1", "secrets")
-READS = Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"])
+READS = Resource("v1", "secrets").permission("get", "create", "patch")
 MODULE = """
 from actuator import Actuator
+from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 
-class Network(Actuator[Infrastructure]):
+class Network(Actuator[Infrastructure, Raw]):
     def reconcile(self, ctx, infrastructure, cluster): ...
     def delete(self, ctx, infrastructure, cluster): ...
 
@@ -49,7 +50,7 @@ class Rehearsal(LocalRehearsal):
 
 
 class Planted:
-    """Values that can be told from all else, each found however it is written."""
+    """Values that differ from all others, each found in any encoding."""
 
     def __init__(self):
         self.values = {
@@ -165,7 +166,7 @@ def full_of_secrets(seed, planted):
 
 
 def told(records, seed):
-    """All that anybody can read, by where it stands; of the object what we write into it."""
+    """All readable texts, by their place; of the object the fields that we write."""
     status = seed.status() if not seed.is_gone() else {}
     ours = {key: status.get(key) for key in ("lastError", "lastOperation", "conditions")}
     orphans = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
@@ -184,7 +185,8 @@ def told(records, seed):
 def test_no_secret_is_in_logs_events_statuses_orphans_or_metrics(
     full_of_secrets, asking, admin, namespace, planted, caplog
 ):
-    seed, actuator = full_of_secrets, Careless(planted)
+    seed = full_of_secrets
+    actuator = Careless(planted)
     caplog.set_level(logging.DEBUG)
     with running(asking, admin, namespace, actuator) as manager:
         eventually(seed.is_ready)
@@ -204,7 +206,7 @@ def test_no_secret_is_in_logs_events_statuses_orphans_or_metrics(
     assert planted.leaks({**written, "metrics": metrics}) == []
 
 
-def test_no_secret_is_in_what_the_commands_print(
+def test_no_secret_is_in_the_output_of_the_commands(
     full_of_secrets, environment, namespace, planted, command, monkeypatch, tmp_path
 ):
     seed = full_of_secrets
@@ -215,20 +217,22 @@ def test_no_secret_is_in_what_the_commands_print(
     seed.patch([{"op": "add", "path": "/status", "value": state}], subresource="status")
     seed.patch([{"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}])
     seed.client.delete(seed.resource, seed.name, seed.namespace)
-    extension, where = f"{module}:extension", ["--kubeconfig", str(environment.kubeconfig)]
-    one, flags = f"{namespace}/Infrastructure/infra", ["--extension", extension]
+    extension = f"{module}:extension"
+    where = ["--kubeconfig", str(environment.kubeconfig)]
+    one = f"{namespace}/Infrastructure/infra"
+    flags = ["--extension", extension]
     commands = [
-        (0, "explain", one, *flags),
-        (0, "explain", one, "-o", "json", *flags),
-        (0, "explain", namespace, "-o", "json"),
-        (1, "drain", extension, "--timeout", "1"),
-        (0, "drain", extension, "--release", "--lease", "none", "-o", "json"),
-        (0, "orphans", "list", "--shoot", namespace),
-        (0, "orphans", "list", "--shoot", namespace, "-o", "json"),
-        (1, "orphans", "verify", extension, "--shoot", namespace, "-o", "json"),
+        (0, ["explain", one, *flags]),
+        (0, ["explain", one, "-o", "json", *flags]),
+        (0, ["explain", namespace, "-o", "json"]),
+        (1, ["drain", extension, "--timeout", "1"]),
+        (0, ["drain", extension, "--release", "--lease", "none", "-o", "json"]),
+        (0, ["orphans", "list", "--shoot", namespace]),
+        (0, ["orphans", "list", "--shoot", namespace, "-o", "json"]),
+        (1, ["orphans", "verify", extension, "--shoot", namespace, "-o", "json"]),
     ]
     printed = {}
-    for status, *line in commands:
+    for status, line in commands:
         done = command(*line, *where, status=status)
         printed[" ".join(line[:4])] = done.stdout + done.stderr
     assert all(printed.values())

@@ -1,10 +1,10 @@
 """A planted bug for each of the six invariants is found; without one, nothing is."""
 
 import pytest
-from planted import BUGS, CHECKS, rehearse
 
 from generic.testing.drill.breaks import BREAKS
 from generic.testing.drill.judge import RULES
+from tests.support.drills.planted_bugs import BUGS, CHECKS, rehearse
 
 
 def broken(seen):

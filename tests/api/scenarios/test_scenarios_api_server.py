@@ -1,14 +1,15 @@
 """The API server refuses, stalls, or forgets who we are, in the middle of a deletion."""
 
 import threading
+from typing import Any
 
 import pytest
-from builders import API, cluster, infrastructure
-from harness import FINALIZER, eventually, is_allowed
 
 from actuator import Resource
 from actuator.errors import ApiError
-from generic.testing.faults import Effect, Fault, Revocation, Revoked
+from hack.faults import Effect, Fault, Revocation, Revoked
+from tests.support.cluster.harness import FINALIZER, eventually, is_allowed
+from tests.support.objects.builders import API, cluster, infrastructure
 
 POLICIES = Resource(
     "admissionregistration.k8s.io/v1", "validatingadmissionpolicies", namespaced=False
@@ -20,7 +21,7 @@ WEBHOOKS = Resource(
     "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", namespaced=False
 )
 INFRASTRUCTURES = "infrastructures.*"
-RELEASE = {"verbs": ["patch"], "resource": INFRASTRUCTURES, "subresource": ""}
+RELEASE: dict[str, Any] = {"verbs": ["patch"], "resource": INFRASTRUCTURES, "subresource": ""}
 
 
 def ready(seed, *names):
@@ -74,7 +75,7 @@ def test_scenario_30_a_permission_revoked_in_a_deletion_is_named_until_it_is_bac
 
 @pytest.fixture
 def admission(admin, namespace):
-    """Sets up what refuses requests in this namespace; takes it away at the end."""
+    """Sets up a policy or webhook that refuses requests in this namespace, until the end."""
     made = []
 
     def set_up(*objects):
@@ -140,8 +141,9 @@ def absent_webhook(namespace):
 
 @pytest.fixture
 def probe(seed):
-    """An object that is being deleted and stays: to see what is refused by now."""
-    name, where = "probe", seed.namespace
+    """A terminating object that stays: it shows whether the API server refuses writes already."""
+    name = "probe"
+    where = seed.namespace
     seed.create(infrastructure(where, "nobodys", name, finalizers=["example.org/probe"]))
     seed.delete(name)
     yield name
@@ -156,7 +158,7 @@ def probe(seed):
         pytest.param(absent_webhook, 'failed calling webhook "gone.example.org"', id="webhook"),
     ],
 )
-def test_scenario_34_what_denies_the_finalizer_patch_is_named(
+def test_scenario_34_the_policy_or_webhook_that_denies_the_finalizer_patch_is_named(
     seed, start, script, probe, admission, blocked, admin, refusal, name
 ):
     set_up, take_away = admission
@@ -183,7 +185,7 @@ def is_refused(seed, name):
 
 
 def test_scenario_47_watches_that_are_refused_with_401_return(seed, script, behind):
-    """That credentials are read again is proven, for each sort of them, in test_kubeconfig.py."""
+    """test_kubeconfig.py proves for each sort of credentials that they are read again."""
     stage = behind(script)
     ready(seed)
     refused = stage.proxy.inject(Fault(effect=Effect.ANSWER, status=401))
@@ -200,7 +202,7 @@ def test_scenario_47_watches_that_are_refused_with_401_return(seed, script, behi
 def test_scenario_50_a_repeated_foreground_deletion_meets_no_finalizer_of_ours_again(
     seed, start, script, gate, admin
 ):
-    """Kubernetes issue 77081: whoever adds finalizers back keeps such an object for ever."""
+    """Kubernetes issue 77081: a controller that adds finalizers again keeps such an object."""
     script.on["delete"] = lambda ctx, obj, cluster: gate.wait(100) and None
     start(script)
     ready(seed)
@@ -227,11 +229,9 @@ def test_scenario_50_a_repeated_foreground_deletion_meets_no_finalizer_of_ours_a
     assert script.operations() == ["reconcile", "delete"]
 
 
-def test_what_was_done_with_a_cluster_of_before_is_done_again_with_that_of_now(
-    seed, script, behind
-):
-    """gardenlet writes the Cluster, then asks; watches have no order, and Go's library has it so
-    that a shoot is not hibernated and nobody says so."""
+def test_an_object_reconciled_with_a_stale_cluster_is_reconciled_again(seed, script, behind):
+    """gardenlet writes the Cluster, then requests the operation; watches have no order. With Go's
+    library a shoot then stays awake without any error."""
     asleep = []
     script.on["reconcile"] = lambda ctx, obj, cluster: asleep.append(cluster.hibernation_enabled)
     stage = behind(script)

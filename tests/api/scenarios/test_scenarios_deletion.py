@@ -1,4 +1,4 @@
-"""What a deletion needs is gone, or the actuator does what actuators do."""
+"""Deletions without a Cluster, a Secret or a shoot, and with faulty actuators."""
 
 import json
 import secrets
@@ -7,16 +7,16 @@ import threading
 import time
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
 
-from actuator import ActuatorError, ErrorCode, ExternalResource, Permission, RequeueAfter, Resource
+from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter, Resource
 from actuator.errors import ConfigurationError, NotFound
 from generic.kube.client import connect
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
-READS = Permission(api_version="v1", resource="secrets", verbs=["get"])
+READS = Resource("v1", "secrets").permission("get")
 
 
 class Vpcs(Script):
@@ -29,7 +29,7 @@ class Vpcs(Script):
 
 
 def needs_credentials(ctx, obj, cluster):
-    """As the first to ask for them: nobody remembers any."""
+    """Read the Secret as its first reader: no earlier version is remembered."""
     try:
         ctx.client.get(SECRETS, obj.spec.secret_ref.name, obj.metadata.namespace)
     except NotFound as error:
@@ -47,7 +47,7 @@ def force(seed):
     seed.update_cluster(cluster(seed.namespace, force="true"))
 
 
-def test_scenarios_20_and_21_without_its_cluster_only_what_was_forced_before_goes_on_record(
+def test_scenarios_20_and_21_without_its_cluster_only_a_deletion_forced_before_is_recorded(
     seed, start, script, gate, blocked, recorded
 ):
     script.on["force_delete"] = lambda ctx, obj, cluster: gate.wait(100) and None
@@ -65,7 +65,7 @@ def test_scenarios_20_and_21_without_its_cluster_only_what_was_forced_before_goe
     assert recorded(seed) == {("unknown", "", "BudgetExceeded")}
 
 
-def test_scenario_25_without_its_secret_a_deletion_says_so_and_a_forced_one_is_recorded(
+def test_scenario_25_a_missing_secret_blocks_a_deletion_and_a_forced_one_is_recorded(
     seed, start, blocked, recorded
 ):
     """Where the Secret was read before, the deletion goes on with it: test_known_secrets.py."""
@@ -83,7 +83,7 @@ def test_scenario_25_without_its_secret_a_deletion_says_so_and_a_forced_one_is_r
 
 @pytest.fixture
 def silent():
-    """The port of somebody who takes connections and says nothing."""
+    """The port of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
@@ -92,7 +92,7 @@ def silent():
 def test_scenario_27_a_shoot_that_cannot_be_reached_is_never_taken_for_gone(
     seed, start, environment, silent, blocked, recorded, host
 ):
-    """Gone or not is decided by no error: the finalizer stays, until somebody forces."""
+    """No error proves that the shoot is gone: the finalizer stays until a user forces."""
 
     def delete(ctx, obj, cluster):
         shoot = connect(environment.kubeconfig, server=f"https://{host}:{silent}")
@@ -127,7 +127,9 @@ def test_scenario_40_a_long_deletion_is_polled_and_takes_no_worker(seed, start):
         seed.delete(name)
     for name in left:
         said = f"waiting for the gateway of {name}"
-        eventually(lambda: seed.status(name)["lastOperation"]["description"] == said)
+        eventually(
+            lambda name=name, said=said: seed.status(name)["lastOperation"]["description"] == said
+        )
         assert seed.last_operation(name) == ("Delete", "Processing")
     ready(seed, "beside")
     goes.set()
@@ -163,7 +165,7 @@ def test_scenario_45_a_restore_without_a_state_is_an_error_and_the_process_lives
     assert manager.check_ready()["workers"]() is None
 
 
-def test_scenario_53_a_deletion_asked_for_while_nobody_ran_is_not_missed(seed, start, script):
+def test_scenario_53_a_deletion_requested_while_no_manager_ran_is_not_missed(seed, start, script):
     """There is no mode without a finalizer, so there is nothing that could go unseen."""
     first = start(script)
     ready(seed)

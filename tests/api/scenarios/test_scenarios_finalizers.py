@@ -1,16 +1,16 @@
-"""Others who write the same list of finalizers: at once, by hand, or in wait for us."""
+"""Other writers of the same list of finalizers: at once, by hand, or waiting for us."""
 
 import threading
-
-from builders import cluster, infrastructure
-from harness import FINALIZER, INFRASTRUCTURES, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.errors import NotFound
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
-from generic.testing.faults import Effect, Fault
+from hack.faults import Effect, Fault
+from tests.support.cluster.harness import FINALIZER, INFRASTRUCTURES, Script, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
-OTHER, GOES = "example.org/other", "example.org/goes"
+OTHER = "example.org/other"
+GOES = "example.org/goes"
 OBJECTS = [f"infra-{number}" for number in range(10)]
 
 
@@ -40,7 +40,8 @@ def finalizers(seed):
 
 
 def test_scenario_06_two_controllers_that_remove_finalizers_at_once_lose_none(seed, start):
-    ours, theirs = Script(), Script()
+    ours = Script()
+    theirs = Script()
     theirs.finalizer = OTHER
     for script in (ours, theirs):  # nobody waits to be asked: the other may have answered by then
         start(script, ignore_operation_annotation=True)
@@ -57,10 +58,11 @@ def test_scenario_06_two_controllers_that_remove_finalizers_at_once_lose_none(se
 
 
 class Overtaken:
-    """A client whose release of a finalizer always comes right after somebody else's."""
+    """A client whose release of a finalizer always comes right after that of another controller."""
 
     def __init__(self, client, overtake):
-        self._client, self._overtake = client, overtake
+        self._client = client
+        self._overtake = overtake
 
     def __getattr__(self, name):
         return getattr(self._client, name)
@@ -71,7 +73,7 @@ class Overtaken:
         return self._client.patch(resource, name, namespace, patch, subresource=subresource)
 
 
-def test_scenario_06_what_another_took_off_meanwhile_does_not_come_back(seed, start, script):
+def test_scenario_06_a_finalizer_removed_externally_meanwhile_is_not_restored(seed, start, script):
     def overtake():
         if GOES in finalizers(seed):
             seed.patch({"metadata": {"finalizers": [FINALIZER, OTHER]}})
@@ -87,8 +89,8 @@ def test_scenario_06_what_another_took_off_meanwhile_does_not_come_back(seed, st
     assert script.operations() == ["reconcile", "delete"]
 
 
-def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, start, recorded):
-    """The other ways to strip a finalizer by hand are in test_bypass.py."""
+def test_scenario_35_a_forced_object_stripped_by_hand_stays_recorded(seed, start, recorded):
+    """The other ways to strip a finalizer by hand are in test_external_removal.py."""
     script = OneVpc(delete=stuck, force_delete=stuck)
     manager = start(script)
     ready(seed)
@@ -101,17 +103,17 @@ def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, 
     script.on.clear()  # not before: a try in between would end well, and let go in time
     eventually(lambda: seed.events("CleanedUpLate"))
     assert script.operations()[-1] == "force_delete"
-    assert recorded(seed) == {("VPC", "vpc-infra", "Bypassed")}
+    assert recorded(seed) == {("VPC", "vpc-infra", "FinalizerRemovedExternally")}
     found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
-    assert all("state" not in (one.get("status") or {}) for one in found), "the VPC may be there"
+    assert all("state" not in (obj.get("status") or {}) for obj in found), "the VPC may be there"
     counted = manager.metrics.total("actuator_deletions_total", "outcome")
     assert counted["orphaned"] == counted["force_deleted"] == counted["deleted"] == 0
 
 
-def test_scenario_35_what_was_stripped_by_hand_is_on_record_however_many_tries_that_takes(
+def test_scenario_35_an_object_stripped_by_hand_is_recorded_after_any_number_of_attempts(
     seed, behind, recorded, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.deletion.late_cleanup._ATTEMPTS", 3)
+    monkeypatch.setattr("generic.reconciler.deletion.late_cleanup._MAX_ATTEMPTS", 3)
     script = OneVpc(delete=stuck)
     stage = behind(script)
     ready(seed)
@@ -124,13 +126,13 @@ def test_scenario_35_what_was_stripped_by_hand_is_on_record_however_many_tries_t
     eventually(lambda: refused.hits > 6)
     assert recorded(seed) == set()
     refused.remove()
-    eventually(lambda: recorded(seed) == {("VPC", "vpc-infra", "Bypassed")})
+    eventually(lambda: recorded(seed) == {("VPC", "vpc-infra", "FinalizerRemovedExternally")})
 
 
-def test_scenario_56_beside_one_who_waits_to_be_last_we_go_first_and_say_who_is_left(
+def test_scenario_56_beside_a_controller_that_waits_to_be_last_we_finish_first_and_name_it(
     seed, start, script
 ):
-    """We wait for no other finalizer, so that two who wait for each other are not to be had."""
+    """We wait for no other finalizer, so that two controllers never wait for each other."""
     waits = threading.Event()
 
     def last():

@@ -5,20 +5,20 @@ import time
 from datetime import timedelta
 
 import pytest
-from builders import cluster, infrastructure
-from harness import Script, Seed, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Infrastructure
-from generic.controller.metrics import Metrics
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.manager.leaderelection import LeaderElector, Timing
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
-from generic.testing.faults import Effect, Fault, FaultProxy
+from generic.serving.metrics import Metrics
 from generic.tools.explain import explain
+from hack.faults import Effect, Fault, FaultProxy
+from tests.support.cluster.harness import Script, Seed, eventually
+from tests.support.objects.builders import cluster, infrastructure
 
 MANY = 60
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -99,10 +99,10 @@ class Candidate:
         self.thread.join(30)
 
 
-def test_scenario_17_after_an_election_on_a_slow_etcd_somebody_leads_again(
+def test_scenario_17_a_candidate_leads_again_after_an_election_on_a_slow_etcd(
     kubeconfig, namespace, tmp_path
 ):
-    """Who lost the lease ends its process; who waited, or is started anew, takes over."""
+    """A candidate that lost the lease ends its process; a waiting or new one takes over."""
     with FaultProxy(kubeconfig, tmp_path) as proxy:
         client = connect(proxy.kubeconfig).within(2)
         first = Candidate(client, namespace)
@@ -155,6 +155,7 @@ def test_scenario_19_a_wrong_clock_stretches_no_budget_and_makes_no_age_negative
     explained = explain(
         seed.client, Infrastructure.KIND, seed.namespace, "infra", clock.now(), None
     )
+    assert explained.standing.deleting is not None
     assert 0 <= explained.standing.deleting.seconds < 600
     eventually(seed.is_gone)
     assert 4.5 < time.monotonic() - began < 200, "not the five minutes that the clock is wrong"
@@ -164,7 +165,7 @@ def test_scenario_19_a_wrong_clock_stretches_no_budget_and_makes_no_age_negative
 
 
 def test_scenario_19_a_wrong_clock_holds_no_operation_up(seed, start, script):
-    """gardenlet compares our times with its own: what it waits for comes as late as the clock is.
+    """gardenlet compares our times with its own: it waits longer by the error of the clock.
 
     So it is with Gardener's extension library.
     """

@@ -15,7 +15,7 @@ from generic.controller.predicates import all_of, contained
 from generic.testing.drill.names import Names
 from generic.testing.envtest import Environment
 from tests.adversary import tenants, texts
-from tests.adversary.inputs import MARK, dice_of, input_of
+from tests.adversary.inputs import MARK, input_of, rng_of
 from tests.adversary.judge import Report, leaks, problems_of
 from tests.adversary.run import FAMILIES, attack
 from tests.adversary.selections import attack_selections, selected
@@ -26,7 +26,7 @@ INPUTS = 40
 PATIENCE = 60.0
 """Seconds to wait for anything, beside the other tests: their load breaks no rule."""
 PLANTED_PATIENCE = 8.0
-"""Seconds to wait for what a planted mistake may prevent."""
+"""Seconds to wait for results that a planted mistake may prevent."""
 PLANTS = "tests.adversary.plants:"
 FROZEN_SECONDS = 4
 SETTLE_SECONDS = 5.0
@@ -78,10 +78,11 @@ def is_of_no_namespace(one, _made):
 
 def chosen(family, wanted, count):
     """Numbers of the first inputs that meet an old mistake."""
-    names, found = Names(), []
+    names = Names()
+    found = []
     for number in range(20_000):
         one = input_of(1, family, number, names)
-        plant = plan(dice_of(1, family, number))[1] if family == "values" else None
+        plant = plan(rng_of(1, family, number))[1] if family == "values" else None
         hot = one.place.split(" ")[-1:] in (["raises"], ["tries"])
         if wanted(one, plant() if plant and hot else None):
             found.append(number)
@@ -111,7 +112,7 @@ def test_an_old_mistake_is_caught(ground, tmp_path, monkeypatch, plant, family, 
 
 
 def hides(kind, authors, trigger):
-    """As it was: the predicates of the author also decide what is served."""
+    """The former bug: predicates of the author also select the served objects."""
     return all_of(*map(contained, authors), trigger)
 
 
@@ -171,7 +172,8 @@ def test_a_mistake_in_reading_answers_is_caught(
     ],
 )
 def test_a_mistake_about_tenants_servers_is_caught(plant, client, what, problem):
-    report, asked = Report(), [(client, what)] * 5
+    report = Report()
+    asked = [(client, what)] * 5
     tenants.attack_tenants(None, 1, asked, report, [PLANTS + plant], FROZEN_SECONDS)
     assert re.search(problem, str(report.problems["tenant"])), "on a busy machine it freezes first"
 
@@ -189,8 +191,8 @@ def test_hostile_text_is_shallow_for_a_reader_that_recurses():
     deep = '{"a":' * 5000 + '"]}"' + "}" * 5000
     assert texts.depth(deep) == 5000
     assert texts.depth(texts.shallow(deep, 12)) == 12
-    dice = random.Random(3)
-    for text in (texts.document(dice) for _ in range(200)):
+    rng = random.Random(3)
+    for text in (texts.document(rng) for _ in range(200)):
         assert texts.depth(texts.shallow(text, 12)) == min(texts.depth(text), 12)
 
 
@@ -209,9 +211,9 @@ def test_a_part_of_a_secret_is_found(text):
 
 def test_a_silent_object_breaks_a_rule():
     one = next(
-        one
-        for one in (input_of(1, "values", n, Names("abc")) for n in range(100))
-        if one.place == "reconcile raises"
+        index
+        for index in (input_of(1, "values", n, Names("abc")) for n in range(100))
+        if index.place == "reconcile raises"
     )
     silent = {"metadata": {"name": "x"}, "status": {}}
     assert [rule for rule, _ in problems_of(one, silent)] == ["shown"]

@@ -1,4 +1,4 @@
-"""What the tests of the embedded cluster share: programs, other users, a look at what is left."""
+"""Fixtures of the tests of the embedded cluster: programs, other users, a look at its remains."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ import pytest
 from generic.library.programs.processes import Processes, ProcessGroup
 from generic.testing.envtest import find_binaries
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def assets() -> Iterator[Path]:
 
 @pytest.fixture
 def using_assets(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make this test, and what it starts, use the programs and a cache of its own."""
+    """Make this test and its processes use the programs and a cache of their own."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
     monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path / "cache"))
     return assets
@@ -71,12 +71,12 @@ def named() -> Iterator[Processes]:
 def as_ordinary_user() -> list[str]:
     """The start of a command that runs the rest as an ordinary user.
 
-    For root that is `nobody`, who may read what root may: the interpreter is often below root's
-    home. It writes and owns as nobody.
+    For root that is `nobody` with root's read access: the interpreter is often below root's
+    home. It writes and owns as `nobody`.
     """
     if os.getuid() != 0:
         return []
-    identity = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    identity = [f"--reuid={UNPRIVILEGED}", f"--regid={UNPRIVILEGED}", "--clear-groups"]
     reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     return ["setpriv", *identity, *reading, "--"]
 

@@ -1,4 +1,4 @@
-"""Where the programs come from, and in which order."""
+"""The sources of the programs, and their order."""
 
 import shutil
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_the_folder_of_envtest_comes_first(given: Path) -> None:
     assert not (given.parent / "cache").exists()
 
 
-def test_what_the_folder_lacks_comes_from_the_cache(given: Path) -> None:
+def test_programs_missing_in_the_folder_come_from_the_cache(given: Path) -> None:
     put_programs(given, "etcd", "kube-apiserver")
     cached = given.parent / "cache" / kubernetes_module().key
     put_programs(cached, *kubernetes_module().programs)

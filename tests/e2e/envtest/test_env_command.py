@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commanding import run_command
 
-from generic.library.programs.daemons import State
+from generic.library.programs.daemons import DaemonFiles
 from generic.testing.envtest import detached
+from tests.support.pages.commands import run_command
 
 pytestmark = pytest.mark.usefixtures("using_assets")
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    """Run `actuator env` with these arguments; return what it printed."""
+    """Run `actuator env` with these arguments; return its output."""
     done = run_command("env", *arguments, status=status)
     return done.stdout + done.stderr
 
@@ -46,11 +46,12 @@ def test_up_kubeconfig_down(state: Path, processes_of: Callable[[Path], list[int
     assert "is not running" in run("down")
 
 
-def test_what_a_killed_environment_left_is_noticed(
+def test_the_state_of_a_killed_environment_is_noticed(
     state: Path, wait_until: Callable[[Callable[[], bool], float], None]
 ) -> None:
     run("up")
-    pid, access = State(state).pid(), detached.access(state)
+    pid = DaemonFiles(state).pid()
+    access = detached.access(state)
     assert pid is not None
     assert access is not None
     os.kill(pid, signal.SIGKILL)
@@ -72,7 +73,7 @@ def test_an_environment_that_cannot_start_is_one_clear_message(
     said = run("up", status=1)
     assert "etcd ended with status 1" in said
     assert "it is broken" in said
-    assert not State(state).is_held()
+    assert not DaemonFiles(state).is_held()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "-x", "UP", "a/b"])

@@ -15,13 +15,13 @@ from actuator import Resource
 from actuator.errors import ApiError, NotFound, Unavailable
 from generic.kube.client import connect
 from generic.library.programs import processes
-from generic.testing.envtest import Access, Environment, EnvtestError
-from generic.testing.envtest.servers import CONTROLLER_MANAGER, Server
+from generic.testing.envtest import ClusterAccess, Environment, EnvtestError
+from generic.testing.envtest.servers import CONTROLLER_MANAGER, KillableServer
 from generic.testing.polling import eventually
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 COLLECTED = 180.0
-"""Seconds; both collectors wait for kinds that other tests bring and take away."""
+"""Seconds; both collectors wait for kinds that other tests add and remove."""
 
 START = """
 from generic.testing.envtest import Environment
@@ -45,7 +45,7 @@ def config_map(name: str, owner: object = None) -> dict[str, object]:
     return {"metadata": metadata, "data": {"a": "b"}}
 
 
-def exists(access: Access, path: str) -> bool:
+def exists(access: ClusterAccess, path: str) -> bool:
     """Say whether there is an object at this path."""
     try:
         access.request("GET", path)
@@ -86,7 +86,9 @@ def test_it_starts_within_a_minute_and_leaves_nothing(
         _ = environment.url
 
 
-def test_two_at_once_know_nothing_of_each_other(own: Environment, environment: Access) -> None:
+def test_two_at_once_know_nothing_of_each_other(
+    own: Environment, environment: ClusterAccess
+) -> None:
     assert own.url != environment.url
     own.request("POST", CONFIG_MAPS, config_map("only-here"))
     assert not exists(environment, f"{CONFIG_MAPS}/only-here")
@@ -94,12 +96,13 @@ def test_two_at_once_know_nothing_of_each_other(own: Environment, environment: A
 
 @pytest.mark.parametrize("crash", [False, True], ids=["stopped", "killed"])
 def test_objects_and_address_outlive_the_api_server(own: Environment, crash: bool) -> None:
-    name, url = f"kept-{crash}".lower(), own.url
+    name = f"kept-{crash}".lower()
+    url = own.url
     own.request("POST", CONFIG_MAPS, config_map(name))
-    own.kill(Server.APISERVER) if crash else own.stop_apiserver()
+    own.kill(KillableServer.APISERVER) if crash else own.stop_apiserver()
     with pytest.raises(Unavailable, match="refused"):
         own.request("GET", "/readyz")
-    own.restart(Server.APISERVER)
+    own.restart(KillableServer.APISERVER)
     assert own.url == url
     assert json.loads(own.request("GET", f"{CONFIG_MAPS}/{name}"))["data"] == {"a": "b"}
 
@@ -122,11 +125,11 @@ def test_the_api_server_stops_soon_although_a_watch_is_open(
         own.stop_apiserver()
         assert time.monotonic() - started < 30
         curl.wait(60)
-    own.restart(Server.APISERVER)
+    own.restart(KillableServer.APISERVER)
 
 
 def test_credentials_are_private_and_differ_from_run_to_run(
-    own: Environment, environment: Access
+    own: Environment, environment: ClusterAccess
 ) -> None:
     secrets = [own.kubeconfig, own.ca_key_file, own.token_file]
     secrets += [own.user_kubeconfig("someone")]
@@ -145,8 +148,10 @@ def test_only_the_loopback_address_listens(own: Environment) -> None:
     assert listening == {f"0100007F:{port:04X}"}
 
 
-def test_a_user_may_what_rbac_grants_it(
-    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+def test_a_user_has_the_permissions_that_rbac_grants(
+    environment: ClusterAccess,
+    namespace: str,
+    wait_until: Callable[[Callable[[], bool], float], None],
 ) -> None:
     kubeconfig = environment.user_kubeconfig(f"manager-of-{namespace}", ["managers"])
     assert status_of_list(kubeconfig, namespace) == 403
@@ -160,7 +165,7 @@ def test_a_user_may_what_rbac_grants_it(
     wait_until(lambda: status_of_list(kubeconfig, namespace) == 200, 60)  # roles are cached
 
 
-def test_without_credentials_there_is_no_answer(environment: Access) -> None:
+def test_without_credentials_there_is_no_answer(environment: ClusterAccess) -> None:
     content = json.loads(environment.kubeconfig.read_text())
     content["users"][0]["user"] = {"token": "wrong"}
     wrong = environment.user_kubeconfig("wrong")
@@ -169,7 +174,9 @@ def test_without_credentials_there_is_no_answer(environment: Access) -> None:
 
 
 def test_owned_objects_are_collected(
-    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+    environment: ClusterAccess,
+    namespace: str,
+    wait_until: Callable[[Callable[[], bool], float], None],
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     owner = json.loads(environment.request("POST", path, config_map("owner")))
@@ -180,8 +187,10 @@ def test_owned_objects_are_collected(
     wait_until(lambda: not exists(environment, f"{path}/owned"), COLLECTED)
 
 
-def test_a_deleted_namespace_goes_with_what_is_in_it(
-    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+def test_objects_in_a_namespace_are_deleted_with_it(
+    environment: ClusterAccess,
+    namespace: str,
+    wait_until: Callable[[Callable[[], bool], float], None],
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}"
     environment.request("POST", f"{path}/configmaps", config_map("inside"))
@@ -231,7 +240,7 @@ def test_an_ordinary_user_can_run_it(
 
 def test_more_flags_of_a_program_replace_one_value_and_extend_a_list() -> None:
     flags = {
-        Server.APISERVER: ["--service-cluster-ip-range=10.77.0.0/24"],
+        KillableServer.APISERVER: ["--service-cluster-ip-range=10.77.0.0/24"],
         CONTROLLER_MANAGER: ["--controllers=deployment-controller"],
     }
     with Environment(flags=flags) as environment:

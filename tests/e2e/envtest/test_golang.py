@@ -1,6 +1,6 @@
 """Programs are built once, whole or not at all.
 
-A shell script stands for Go where a test is about what surrounds the build; one test builds with
+A shell script stands for Go where a test is about the steps around the build; one test builds with
 the real Go.
 """
 
@@ -145,7 +145,9 @@ def test_a_build_that_is_cut_short_leaves_nothing(
         wait_until(lambda: not left_in(cache) and not processes_of(cache), 100)
 
 
-def test_what_go_says_is_in_the_error_and_nothing_is_left(module: GoModule, cache: Path) -> None:
+def test_the_error_has_the_message_of_go_and_no_files_are_left(
+    module: GoModule, cache: Path
+) -> None:
     (module.folder / "main.go").write_text('package main\n\nimport _ "example.com/tiny/lost"\n')
     with pytest.raises(EnvtestError, match=r"example\.com/tiny/lost"):
         cached_programs(module, print)
@@ -168,7 +170,7 @@ def test_a_go_that_is_too_old_is_passed_over_for_the_wheel(
     assert find_go((1, 26, 0)) == wheel
 
 
-def test_the_error_without_a_fitting_go_says_what_was_seen(
+def test_the_error_without_a_suitable_go_lists_the_versions_found(
     scripted_go: Callable[[str, float], Path],
 ) -> None:
     scripted_go("1.21.5", 0)

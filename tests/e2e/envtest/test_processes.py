@@ -59,7 +59,7 @@ def test_children_outlive_the_thread_that_started_them(group: ProcessGroup) -> N
     assert started[0].poll() is None
 
 
-def test_closing_ends_what_ignores_a_polite_request(
+def test_closing_ends_processes_that_ignore_sigterm(
     group: ProcessGroup, processes_of: Callable[[Path], list[int]]
 ) -> None:
     group.start(["sh", "-c", "trap '' TERM; sleep 60"], subprocess.DEVNULL, os.environ)

@@ -64,7 +64,7 @@ def test_nothing_is_imported():
 
 
 class Run:
-    """A pytest run of its own, on tests that write down what they saw."""
+    """A pytest run of its own, on tests that write down their observations."""
 
     def __init__(self, folder: Path, tests: str, *arguments: str, conftest: str = CONFTEST) -> None:
         self.record = folder / "record"

@@ -9,22 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from database_objects import Databases
 
 from actuator.meta import Object
 from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.rehearsal import DatabaseRehearsal
-from extensions.externaldatabase.server import Claim, Server, Traffic
+from extensions.externaldatabase.server import Claim, DatabaseServer, Traffic
 from generic.manager.manager import Manager
 from generic.testing import fixtures
+from tests.support.samples.databases import GROUNDS, Databases, Ground
+from tests.support.samples.mysql_simulator import MySqlGround
 
 if TYPE_CHECKING:
     from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 
-manager, seed, shoot = fixtures.manager, fixtures.seed, fixtures.shoot
-shoot_settings, _seed = fixtures.shoot_settings, fixtures._seed
+manager = fixtures.manager
+seed = fixtures.seed
+shoot = fixtures.shoot
+shoot_settings = fixtures.shoot_settings
+_seed = fixtures._seed
 
 
 @pytest.fixture(scope="session")
@@ -38,11 +42,22 @@ def session_ground() -> Iterator[DatabaseRehearsal]:
     ground.stop()
 
 
+@pytest.fixture(scope="session")
+def mysql_ground() -> Iterator[MySqlGround]:
+    ground = MySqlGround()
+    try:
+        ground.start()
+        yield ground
+    finally:
+        ground.simulator.close()
+
+
 @pytest.fixture
-def ground(session_ground) -> Iterator[DatabaseRehearsal]:
-    """The servers; what a test took from the extension's accounts they get back."""
-    yield session_ground
-    session_ground.mend_outside()
+def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
+    """The servers; rights that a test revoked from the extension's accounts are granted again."""
+    found: Ground = request.getfixturevalue(getattr(request, "param", GROUNDS[0]))
+    yield found
+    found.repair_failure()
 
 
 @pytest.fixture(params=list(Engine))
@@ -51,23 +66,23 @@ def engine(request) -> Engine:
 
 
 @pytest.fixture
-def servers(ground) -> dict[Engine, Server]:
+def servers(ground) -> dict[Engine, DatabaseServer]:
     """As the extension has them."""
     there = {engine: ground.endpoint(engine) for engine in Engine}
     return {
-        engine: server_for(engine, one.url("server"), Traffic(500), one.ca)
-        for engine, one in there.items()
+        engine: server_for(engine, item.url("server"), Traffic(500), item.ca)
+        for engine, item in there.items()
     }
 
 
 @pytest.fixture
-def server(servers, engine) -> Server:
+def server(servers, engine) -> DatabaseServer:
     return servers[engine]
 
 
 @pytest.fixture
 def claim() -> Claim:
-    """One that nobody else makes."""
+    """A claim that no other test makes."""
     login = secrets.token_hex(16)
     return Claim(database=f"db-{login[:10]}", login=login, owner=f"shop/{login[:10]}")
 

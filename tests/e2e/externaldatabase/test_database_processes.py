@@ -1,4 +1,4 @@
-"""The servers of rehearsals: started by anybody, gone with whoever started them."""
+"""The servers of rehearsals: started by any user, ended with their starter."""
 
 import os
 import pwd
@@ -10,14 +10,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from harness import eventually
 
 import extensions
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.postgres import connect
 from extensions.externaldatabase.servers import MariaDb, Postgres, ServerError, debian, mariadb
 from extensions.externaldatabase.servers import postgres as postgres_server
-from extensions.externaldatabase.servers.daemon import Account
+from extensions.externaldatabase.servers.daemon import ServerUser
+from tests.support.cluster.harness import eventually
 
 CHECKOUT = Path(extensions.__file__).parent.parent
 STARTS_ONE = """
@@ -39,6 +39,7 @@ def started():
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert process.stdout is not None
     directory = process.stdout.readline().strip()
     process.stdout.close()
     return process, Path(directory)
@@ -56,7 +57,7 @@ def test_a_server_and_its_data_go_with_a_killed_starter():
     ends(process, directory)
 
 
-def test_a_command_runs_as_an_ordinary_user_whoever_starts_it():
+def test_a_command_runs_as_an_ordinary_user_also_if_root_starts_it():
     for flag in ("-u", "-g", "-G"):
         done = subprocess.run(
             ["/usr/bin/id", flag],
@@ -64,26 +65,27 @@ def test_a_command_runs_as_an_ordinary_user_whoever_starts_it():
             text=True,
             timeout=30,
             check=True,
-            **Account.ordinary().identity,
+            **ServerUser.ordinary().identity,
         )
         assert "0" not in done.stdout.split()
 
 
 def test_no_server_runs_as_root(ground):
+    assert ground.servers
     for server in ground.servers.values():
         assert (server.directory / "data").stat().st_uid != 0
 
 
-def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):
+def test_a_folder_that_the_account_may_not_reach_is_copied(tmp_path):
     closed = tmp_path / "closed"
     (closed / "bin").mkdir(parents=True)
     (closed / "bin" / "tool").write_text("x")
     closed.chmod(0o700)
-    other = Account(pwd.getpwnam("nobody"))
+    other = ServerUser(pwd.getpwnam("nobody"))
     near = tmp_path / "near"
     assert other.reachable(closed, near) == near
     assert (near / "bin" / "tool").read_text() == "x"
-    own = Account(None)
+    own = ServerUser(None)
     assert own.reachable(closed, near) == closed
 
 
@@ -135,10 +137,10 @@ def test_without_server_and_apt_the_error_names_the_package(
     message = f"^{package} cannot be fetched: .*'apt-get'; install it$"
     with pytest.raises(ServerError, match=message), closing(server()) as unavailable:
         unavailable.start()
-    assert not [one for one in tmp_path.iterdir() if one.is_dir()]
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
-def test_what_apt_cannot_fetch_is_said_and_leaves_nothing(monkeypatch, tmp_path):
+def test_a_failure_of_apt_is_reported_and_leaves_no_files(monkeypatch, tmp_path):
     monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path))
     refusing = tmp_path / "bin" / "apt-get"
     refusing.parent.mkdir()

@@ -1,4 +1,4 @@
-"""What the extension does on a real server, without any Kubernetes."""
+"""The extension on a real server, without any Kubernetes."""
 
 import time
 from itertools import count
@@ -7,35 +7,31 @@ import attrs
 import psycopg
 import pymysql
 import pytest
-from database_objects import connected, names_on, quoted, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actuator import ConfigurationError, ErrorCode
 from extensions.externaldatabase.kind import Engine
-from extensions.externaldatabase.server import Claim, Found, Refused, Traffic
+from extensions.externaldatabase.server import Claim, ClaimState, RequestRefused, Traffic
+from tests.support.samples.databases import (
+    NOTHING,
+    connected,
+    enter,
+    free,
+    names_on,
+    on_every_server,
+    provision,
+    quoted,
+    run,
+)
 
 HOSTILE = st.text(
     st.sampled_from("\"'`\\;-/*%_$?{}() \0\n\tabAB1é😀") | st.characters(), min_size=1, max_size=70
 )
-NOTHING = Found(holder=None, has_login=False)
 numbers = count(1)
 
 
-def free():
-    """A step that may be taken."""
-
-
-def provision(server, claim, password="secret"):
-    server.provision(claim, password, server.look(claim), free)
-
-
-def enter(ground, engine, claim, database, password="secret"):
-    """Connects as the claim's login."""
-    there = attrs.evolve(ground.administrator(engine), user=claim.login, password=password)
-    return run(engine, there, "SELECT 1", database)
-
-
+@on_every_server
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(name=HOSTILE)
 def test_a_hostile_name_is_one_database_of_that_name_or_an_error(server, ground, engine, name):
@@ -45,30 +41,32 @@ def test_a_hostile_name_is_one_database_of_that_name_or_an_error(server, ground,
     try:
         provision(server, claim)
         made = {name}
-    except (ConfigurationError, Refused):
+    except (ConfigurationError, RequestRefused):
         made = set()
     assert names_on(engine, there) - before <= made
     assert before <= names_on(engine, there)
     try:
         server.remove(claim, free)
-    except (ConfigurationError, Refused):
+    except (ConfigurationError, RequestRefused):
         server.remove(attrs.evolve(claim, database="never-made"), free)
     assert names_on(engine, there) == before
     assert not server.look(attrs.evolve(claim, database="never-made")).has_login
 
 
-def test_what_is_done_twice_is_done_once_and_the_mark_says_whose_it_is(server, claim):
+@on_every_server
+def test_provisioning_and_removal_are_idempotent_and_the_mark_names_the_owner(server, claim):
     assert server.look(claim) == NOTHING
     provision(server, claim)
     provision(server, claim)
-    assert server.look(claim) == Found(holder=claim.login, has_login=True)
-    mine = {(what, one) for what, one in server.holdings() if one.login == claim.login}
+    assert server.look(claim) == ClaimState(holder=claim.login, has_login=True)
+    mine = {(what, holding) for what, holding in server.holdings() if holding.login == claim.login}
     assert mine == {("Database", claim), ("Login", claim)}
     for _ in range(2):
         server.remove(claim, free)
         assert server.look(claim) == NOTHING
 
 
+@on_every_server
 def test_a_database_in_use_is_dropped_even_so(server, ground, engine, claim):
     provision(server, claim)
     there = attrs.evolve(ground.administrator(engine), user=claim.login, password="secret")
@@ -77,19 +75,21 @@ def test_a_database_in_use_is_dropped_even_so(server, ground, engine, claim):
     assert server.look(claim) == NOTHING
 
 
+@on_every_server
 def test_a_login_enters_its_own_database_and_no_other(server, ground, engine, claim):
     tail = claim.login[:10]
     mine = attrs.evolve(claim, database=f"a_b{tail}")
     theirs = Claim(database=f"axb{tail}", login=claim.login[::-1], owner="shop/theirs")
-    for one in (mine, theirs):
-        provision(server, one)
-        assert enter(ground, engine, one, one.database) == [(1,)]
+    for item in (mine, theirs):
+        provision(server, item)
+        assert enter(ground, engine, item, item.database) == [(1,)]
     with pytest.raises((psycopg.OperationalError, pymysql.err.OperationalError)):
         enter(ground, engine, mine, theirs.database)
-    for one in (mine, theirs):
-        server.remove(one, free)
+    for element in (mine, theirs):
+        server.remove(element, free)
 
 
+@on_every_server
 def test_a_new_password_is_the_only_one(server, ground, engine, claim):
     provision(server, claim, "first")
     provision(server, claim, "se'co\"nd%s\\")
@@ -99,11 +99,12 @@ def test_a_new_password_is_the_only_one(server, ground, engine, claim):
     server.remove(claim, free)
 
 
-def test_what_is_anothers_is_not_removed(server, ground, engine, claim):
+@on_every_server
+def test_a_database_of_another_owner_is_not_removed(server, ground, engine, claim):
     provision(server, claim)
     another = attrs.evolve(claim, login=claim.login[::-1])
     server.remove(another, free)
-    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    assert server.look(claim) == ClaimState(holder=claim.login, has_login=True)
     name = quoted(engine, f"un{claim.database}")
     run(engine, ground.administrator(engine), f"CREATE DATABASE {name}")
     unmarked = attrs.evolve(another, database=f"un{claim.database}")
@@ -114,6 +115,7 @@ def test_what_is_anothers_is_not_removed(server, ground, engine, claim):
     server.remove(claim, free)
 
 
+@on_every_server
 def test_nothing_is_done_any_more_once_a_call_must_stop(server, claim):
     def stop():
         raise TimeoutError
@@ -124,7 +126,7 @@ def test_nothing_is_done_any_more_once_a_call_must_stop(server, claim):
     provision(server, claim)
     with pytest.raises(TimeoutError):
         server.remove(claim, stop)
-    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    assert server.look(claim) == ClaimState(holder=claim.login, has_login=True)
     server.remove(claim, free)
 
 
@@ -136,22 +138,24 @@ def test_nothing_is_done_any_more_once_a_call_must_stop(server, claim):
         ("deletion-denied", ErrorCode.ERR_INFRA_UNAUTHORIZED),
     ],
 )
-def test_what_a_server_refuses_has_its_code(server, ground, engine, claim, trouble, code):
+def test_each_refusal_of_a_server_has_its_code(server, ground, engine, claim, trouble, code):
     provision(server, claim)
-    ground.break_outside(trouble)
-    with pytest.raises(Refused) as refused:
+    ground.inject_failure(trouble)
+    with pytest.raises(RequestRefused) as refused:
         server.remove(claim, free)
     assert refused.value.codes == (code,)
     assert "secret" not in str(refused.value)
-    ground.mend_outside()
+    ground.repair_failure()
     server.remove(claim, free)
 
 
 @pytest.mark.parametrize("place", ["a schema", "a database", "the server"])
 def test_a_login_that_others_depend_on_keeps_its_database(servers, ground, claim, place):
     """PostgreSQL drops no role that has objects or privileges elsewhere."""
-    engine, other = Engine.POSTGRES, quoted(Engine.POSTGRES, f"other-{claim.database}")
-    server, admin = servers[engine], ground.administrator(engine)
+    engine = Engine.POSTGRES
+    other = quoted(Engine.POSTGRES, f"other-{claim.database}")
+    server = servers[engine]
+    admin = ground.administrator(engine)
     login = quoted(engine, claim.login)
     provision(server, claim)
     run(engine, admin, f"CREATE DATABASE {other}")
@@ -162,10 +166,12 @@ def test_a_login_that_others_depend_on_keeps_its_database(servers, ground, claim
     }
     where = f"other-{claim.database}" if place == "a schema" else "postgres"
     run(engine, admin, f"GRANT {privileges[place]} TO {login}", where)
-    with pytest.raises(Refused, match=f"{claim.login} has privileges or objects in") as refused:
+    with pytest.raises(
+        RequestRefused, match=f"{claim.login} has privileges or objects in"
+    ) as refused:
         server.remove(claim, free)
     assert refused.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
-    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    assert server.look(claim) == ClaimState(holder=claim.login, has_login=True)
     run(engine, admin, f"REVOKE {privileges[place]} FROM {login}", where)
     server.remove(claim, free)
     run(engine, admin, f"DROP DATABASE {other}")
@@ -176,12 +182,12 @@ def test_a_server_that_is_down_is_a_dependency_and_forgets_nothing(server, groun
     process = ground.servers[engine]
     process.pause()
     try:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RequestRefused) as refused:
             server.look(claim)
     finally:
         process.resume()
     assert refused.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
-    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    assert server.look(claim) == ClaimState(holder=claim.login, has_login=True)
     server.remove(claim, free)
 
 

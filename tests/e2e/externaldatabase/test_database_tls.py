@@ -13,16 +13,18 @@ import pytest
 
 from actuator import ConfigurationError, ErrorCode
 from extensions.externaldatabase import extension, server_for
-from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.endpoint import DatabaseEndpoint
 from extensions.externaldatabase.kind import Engine
-from extensions.externaldatabase.server import Refused, Traffic
+from extensions.externaldatabase.server import RequestRefused, Traffic
 from generic import Manager
 from generic.manager.options import Options
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
+from tests.support.samples.databases import on_every_server
 
-CLIENT_SSL, PLUGIN_AUTH = 1 << 11, 1 << 19
+CLIENT_SSL = 1 << 11
+PLUGIN_AUTH = 1 << 19
 BASE = 1 | 1 << 9 | 1 << 15 | PLUGIN_AUTH
-"""LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION: what every MariaDB server announces."""
+"""LONG_PASSWORD, PROTOCOL_41, SECURE_CONNECTION: every MariaDB server announces them."""
 SENDING_PLUGINS = ["mysql_clear_password", "dialog", "sha256_password", "caching_sha2_password"]
 
 
@@ -33,8 +35,13 @@ class Recorder:
     """
 
     def __init__(self, engine, plugin="mysql_clear_password", context=None, switch=True):
-        self.engine, self.plugin, self.context, self.switch = engine, plugin, context, switch
-        self.received, self.connected, self.asked = b"", False, False
+        self.engine = engine
+        self.plugin = plugin
+        self.context = context
+        self.switch = switch
+        self.received = b""
+        self.connected = False
+        self.asked = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
 
@@ -117,12 +124,12 @@ def recording(engine, **how):
 
 @pytest.fixture(scope="module")
 def authority():
-    return Authority.new("databases")
+    return LocalAuthority.new("databases")
 
 
 @pytest.fixture
 def context(authority, tmp_path):
-    """What a server with a certificate of the authority uses."""
+    """The TLS context of a server with a certificate of the authority."""
     authority.serving(["127.0.0.1"]).save(tmp_path / "crt", tmp_path / "key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "crt", tmp_path / "key")
@@ -134,10 +141,10 @@ def ca(authority):
 
 
 def refusal(engine, recorder, claim, query="", trusted=""):
-    """How the extension reports this server; the password must not have arrived."""
+    """The report of the extension about this server; the password must not have arrived."""
     password = secrets.token_hex(16)
     url = f"server://admin:{password}@127.0.0.1:{recorder.port}{query}"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         server_for(engine, url, Traffic(500), trusted).look(claim)
     assert recorder.connected
     for shape in (password.encode(), b64encode(password.encode())):
@@ -158,7 +165,7 @@ def test_a_server_without_tls_gets_no_login(engine, claim):
 
 def test_a_server_with_an_unknown_certificate_gets_no_login(engine, claim, context):
     with recording(engine, context=context) as recorder:
-        error = refusal(engine, recorder, claim, trusted=ca(Authority.new("another")))
+        error = refusal(engine, recorder, claim, trusted=ca(LocalAuthority.new("another")))
     assert not recorder.asked
     assert "certificate" in str(error)
     assert "ca.crt of the admin Secret" in str(error)
@@ -190,23 +197,29 @@ def test_no_plugin_of_mariadb_that_sends_the_password_is_used(claim, plugin, swi
     assert len(recorder.received) < 600, "no key exchange either"
 
 
+@on_every_server
 def test_the_certificate_of_another_authority_is_refused_and_the_right_one_works(
     ground, engine, claim
 ):
     there = ground.endpoint(engine)
     assert server_for(engine, there.url("server"), Traffic(500), there.ca).holdings() is not None
-    wrong = server_for(engine, there.url("server"), Traffic(500), ca(Authority.new("another")))
-    with pytest.raises(Refused, match=r"certificate.* set the key ca\.crt of the admin Secret"):
+    wrong = server_for(engine, there.url("server"), Traffic(500), ca(LocalAuthority.new("another")))
+    with pytest.raises(
+        RequestRefused, match=r"certificate.* set the key ca\.crt of the admin Secret"
+    ):
         wrong.look(claim)
     system = server_for(engine, there.url("server"), Traffic(500))
-    with pytest.raises(Refused, match=r"certificate.* set the key ca\.crt of the admin Secret"):
+    with pytest.raises(
+        RequestRefused, match=r"certificate.* set the key ca\.crt of the admin Secret"
+    ):
         system.look(claim)
 
 
+@on_every_server
 def test_a_certificate_for_another_host_is_refused(ground, engine, claim):
     there = attrs.evolve(ground.endpoint(engine), host="localhost")
     server = server_for(engine, there.url("server"), Traffic(500), there.ca)
-    with pytest.raises(Refused, match="certificate"):
+    with pytest.raises(RequestRefused, match="certificate"):
         server.look(claim)
 
 
@@ -214,7 +227,7 @@ def test_an_object_names_the_server_and_the_remedy_when_its_ca_is_wrong(
     databases, serve, servers, engine
 ):
     server = servers[engine]
-    server.endpoint = attrs.evolve(server.endpoint, ca=ca(Authority.new("another")))
+    server.endpoint = attrs.evolve(server.endpoint, ca=ca(LocalAuthority.new("another")))
     serve()
     databases.ask_for(engine)
     said = databases.wait_for("False", "ProvisionFailed")
@@ -224,7 +237,7 @@ def test_an_object_names_the_server_and_the_remedy_when_its_ca_is_wrong(
 
 
 def test_a_long_text_of_a_server_is_cut_and_the_remedy_is_kept():
-    error = Refused(
+    error = RequestRefused(
         "MariaDB at h:1", "look", "certificate " + "x" * 100_000, ErrorCode.ERR_INFRA_DEPENDENCIES
     )
     assert len(str(error)) < 1000
@@ -245,16 +258,16 @@ def test_a_long_text_of_a_server_is_cut_and_the_remedy_is_kept():
 )
 def test_an_option_that_is_not_honoured_is_refused_and_not_repeated(tail):
     with pytest.raises(ConfigurationError, match="sslmode=verify-full") as refused:
-        Endpoint.parse(f"postgresql://u:hunter2@{tail}", 5432)
+        DatabaseEndpoint.parse(f"postgresql://u:hunter2@{tail}", 5432)
     assert "hunter2" not in str(refused.value)
     assert "example" not in str(refused.value)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
 def test_tls_can_be_disabled_for_a_loopback_server_only_by_name(host):
-    assert Endpoint.parse(f"s://u:p@{host}", 1).tls
-    assert Endpoint.parse(f"s://u:p@{host}?sslmode=verify-full", 1).tls
-    assert not Endpoint.parse(f"s://u:p@{host}?sslmode=disable", 1).tls
+    assert DatabaseEndpoint.parse(f"s://u:p@{host}", 1).tls
+    assert DatabaseEndpoint.parse(f"s://u:p@{host}?sslmode=verify-full", 1).tls
+    assert not DatabaseEndpoint.parse(f"s://u:p@{host}?sslmode=disable", 1).tls
 
 
 def test_a_ca_that_is_no_certificate_is_refused_at_start(monkeypatch):

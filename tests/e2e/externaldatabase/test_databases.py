@@ -1,4 +1,4 @@
-"""ExternalDatabases on real servers: made once, never lost unseen, never somebody else's."""
+"""ExternalDatabases on real servers: created once, never lost unseen, never of another owner."""
 
 import secrets
 import string
@@ -6,17 +6,17 @@ import string
 import psycopg
 import pymysql
 import pytest
-from database_objects import quoted, run
-from harness import EVENTS, eventually
 
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import Invalid, NotFound
 from actuator.interface import ExternalResource
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.kind import Engine
-from generic.reconciler.deletion.escalation import Escalation, Then
+from tests.support.cluster.harness import EVENTS, eventually
+from tests.support.samples.databases import GROUNDS, on_every_server, quoted, run
 
 
+@on_every_server
 def test_a_database_is_provisioned_and_its_secret_leads_into_it(databases, serve, engine):
     serve()
     name = databases.provision(engine)
@@ -48,7 +48,8 @@ def test_deletion_drops_database_and_login_and_the_secret_is_collected(
     databases, serve, engine, login
 ):
     serve()
-    name, user = databases.provision(engine), login()
+    name = databases.provision(engine)
+    user = login()
     with_data = databases.door()
     run(engine, with_data, "CREATE TABLE t (n integer)", name)
     databases.delete()
@@ -67,7 +68,8 @@ def test_deletion_drops_database_and_login_and_the_secret_is_collected(
     assert databases.orphans() == {}
 
 
-def test_what_a_crash_left_without_a_dbid_is_found_again_with_its_data(databases, serve, engine):
+@on_every_server
+def test_a_database_whose_dbid_a_crash_lost_is_found_again_with_its_data(databases, serve, engine):
     serve()
     name = databases.provision(engine)
     run(engine, databases.door(), "CREATE TABLE t (n integer)", name)
@@ -77,7 +79,8 @@ def test_what_a_crash_left_without_a_dbid_is_found_again_with_its_data(databases
     assert run(engine, databases.door(), "SELECT n FROM t", name) == []
 
 
-def test_a_lost_database_is_said_to_be_lost_and_not_made_again(databases, serve, engine):
+@on_every_server
+def test_a_lost_database_is_reported_and_not_created_again(databases, serve, engine):
     serve()
     name = databases.provision(engine)
     databases.as_administrator(engine, f"DROP DATABASE {quoted(engine, name)}")
@@ -90,6 +93,7 @@ def test_a_lost_database_is_said_to_be_lost_and_not_made_again(databases, serve,
     eventually(databases.is_gone)
 
 
+@on_every_server
 def test_a_database_without_our_mark_is_neither_taken_nor_dropped(databases, serve, engine):
     serve()
     name = f"foreign-{secrets.token_hex(5)}"
@@ -109,7 +113,9 @@ def test_a_database_without_our_mark_is_neither_taken_nor_dropped(databases, ser
     "name",
     ['x"; DROP DATABASE canary; --', "x`; DROP DATABASE canary; -- ", "x\\' OR 1=1", "ü" * 9],
 )
-def test_a_hostile_name_is_an_error_and_goes_away_again(databases, serve, engine, name):
+def test_an_object_with_a_hostile_name_has_an_error_and_can_be_deleted(
+    databases, serve, engine, name
+):
     serve()
     databases.ask_for(engine, name)
     said = databases.wait_for("False", "ProvisionFailed")
@@ -122,7 +128,8 @@ def test_a_hostile_name_is_an_error_and_goes_away_again(databases, serve, engine
 
 def test_retain_leaves_all_of_it_as_an_outcome_and_no_orphan(databases, serve, engine, login):
     manager = serve()
-    name, user = databases.provision(engine, deletionPolicy="Retain"), login()
+    name = databases.provision(engine, deletionPolicy="Retain")
+    user = login()
     databases.delete()
     eventually(databases.is_gone)
     assert databases.has(engine, name)
@@ -146,8 +153,9 @@ def test_a_force_deletion_asks_no_server_and_leaves_a_record(
     databases, serve, servers, engine, login, ground
 ):
     manager = serve()
-    name, user = databases.provision(engine), login()
-    ground.break_outside("everything-fails")
+    name = databases.provision(engine)
+    user = login()
+    ground.inject_failure("everything-fails")
     databases.delete()
     said = databases.wait_for("False", "DeletionFailed")
     assert said["codes"] == ["ERR_INFRA_UNAUTHENTICATED"]
@@ -159,16 +167,20 @@ def test_a_force_deletion_asks_no_server_and_leaves_a_record(
     eventually(lambda: outcomes(manager).get("orphaned") == 1)
 
 
-def test_verification_says_what_is_still_there(databases, serve, servers, engine, login, ground):
+def test_verification_distinguishes_existing_and_deleted_resources(
+    databases, serve, servers, engine, login, ground
+):
     manager = serve()
     databases.provision(engine)
-    (actuator,) = (one.actuator for one in manager.registrations)
-    name, user, owner = databases.get()["spec"]["name"], login(), f"{databases.namespace}/orders"
+    (actuator,) = (registration.actuator for registration in manager.registrations)
+    name = databases.get()["spec"]["name"]
+    user = login()
+    owner = f"{databases.namespace}/orders"
     tags = {"login": user, "owner": owner, "database": name}
     database = ExternalResource(type=f"{engine}::Database", id=f"{engine}/{name}", tags=tags)
     account = ExternalResource(type=f"{engine}::Login", id=user, tags=tags)
     another = ExternalResource(type=f"{engine}::Database", tags={**tags, "login": "0" * 32})
-    assert [actuator.still_exists(one) for one in (database, account, another)] == [1, 1, 0]
+    assert [actuator.still_exists(item) for item in (database, account, another)] == [1, 1, 0]
     databases.delete()
     eventually(databases.is_gone)
     assert not actuator.still_exists(database)
@@ -179,20 +191,21 @@ def test_verification_says_what_is_still_there(databases, serve, servers, engine
 def test_a_deletion_that_was_tried_for_long_enough_waits_for_a_change(
     databases, serve, engine, ground
 ):
-    manager = serve(escalations=[Escalation(after=0, then=Then.GIVE_UP)])
+    manager = serve(give_up_after={None: 0})
     databases.provision(engine)
-    ground.break_outside("deletion-denied")
+    ground.inject_failure("deletion-denied")
     databases.delete()
     said = databases.wait_for("False", "DeletionFailedPermanently")
     assert said["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
     eventually(lambda: outcomes(manager).get("gave_up") == 1)
-    ground.mend_outside()
+    ground.repair_failure()
     databases.patch({"spec": {"deletionPolicy": "Retain"}})
     eventually(databases.is_gone)
     eventually(lambda: outcomes(manager)["deleted"] == 1)
 
 
-def test_a_login_that_is_gone_comes_back_and_that_is_said(databases, serve, login):
+@pytest.mark.parametrize("ground", GROUNDS, indirect=True)
+def test_a_lost_login_is_created_again_and_reported(databases, serve, login):
     serve()
     databases.provision(Engine.MYSQL)
     databases.as_administrator(Engine.MYSQL, f"DROP USER '{login()}'@'%'")
@@ -231,7 +244,7 @@ def test_a_password_satisfies_a_policy_that_wants_characters_of_every_class(
         assert set(password) & set(characters)
 
 
-def test_what_somebody_writes_into_the_secret_is_put_right(databases, serve):
+def test_external_changes_to_the_secret_are_reverted(databases, serve):
     serve()
     databases.provision(Engine.POSTGRES)
     before = databases.connection()
@@ -241,7 +254,7 @@ def test_what_somebody_writes_into_the_secret_is_put_right(databases, serve):
     eventually(lambda: databases.connection() == before)
 
 
-def test_a_secret_of_somebody_else_is_not_written_to(databases, serve, engine):
+def test_a_secret_of_another_owner_is_not_written(databases, serve, engine):
     meta = {"name": "orders-connection", "namespace": databases.namespace}
     theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": "eA=="}}
     databases.client.create(SECRETS, theirs)
@@ -254,17 +267,18 @@ def test_a_secret_of_somebody_else_is_not_written_to(databases, serve, engine):
     assert not databases.has(engine, name)
 
 
+@on_every_server
 def test_no_password_is_in_status_events_or_logs(databases, serve, engine, ground, caplog):
     caplog.set_level("DEBUG")
     serve()
     databases.provision(engine)
     passwords = {databases.connection()["password"], ground.endpoint(engine).password}
-    ground.break_outside("credentials-revoked")
+    ground.inject_failure("credentials-revoked")
     databases.look_again()
     databases.wait_for("False", "ProvisionFailed")
-    ground.break_outside("deletion-denied")
+    ground.inject_failure("deletion-denied")
     databases.delete()
     databases.wait_for("False", "DeletionFailed")
     events = databases.client.list(EVENTS, databases.namespace)
     told = "\n".join([str(databases.get()), str(events), caplog.text])
-    assert not [one for one in passwords if one in told]
+    assert not [password for password in passwords if password in told]

@@ -8,89 +8,18 @@ from __future__ import annotations
 import attrs
 import pymysql
 import pytest
-from database_objects import run
-from harness import eventually
-from mysql_simulator import MySqlSimulator
-
-# Tests of every server, here with the fixtures of this module.
-from test_database_servers import (  # noqa: F401
-    NOTHING,
-    enter,
-    free,
-    provision,
-    test_a_database_in_use_is_dropped_even_so,
-    test_a_hostile_name_is_one_database_of_that_name_or_an_error,
-    test_a_login_enters_its_own_database_and_no_other,
-    test_a_new_password_is_the_only_one,
-    test_nothing_is_done_any_more_once_a_call_must_stop,
-    test_what_is_anothers_is_not_removed,
-    test_what_is_done_twice_is_done_once_and_the_mark_says_whose_it_is,
-)
-from test_database_tls import (  # noqa: F401
-    ca,
-    test_a_certificate_for_another_host_is_refused,
-    test_the_certificate_of_another_authority_is_refused_and_the_right_one_works,
-)
-from test_databases import (  # noqa: F401
-    test_a_database_is_provisioned_and_its_secret_leads_into_it,
-    test_a_database_without_our_mark_is_neither_taken_nor_dropped,
-    test_a_login_that_is_gone_comes_back_and_that_is_said,
-    test_a_lost_database_is_said_to_be_lost_and_not_made_again,
-    test_no_password_is_in_status_events_or_logs,
-    test_what_a_crash_left_without_a_dbid_is_found_again_with_its_data,
-)
 
 from actuator import ErrorCode
 from extensions.externaldatabase import server_for
-from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine
-from extensions.externaldatabase.server import Claim, Refused, Traffic
-
-ACCOUNT = "extension@'%'"
-
-
-class MySqlGround:
-    """As DatabaseRehearsal, with the simulator for each engine."""
-
-    def __init__(self) -> None:
-        self.simulator = MySqlSimulator()
-
-    def start(self) -> None:
-        self.simulator.start()
-        self.execute(f"CREATE USER {ACCOUNT} IDENTIFIED WITH caching_sha2_password BY 'given'")
-        self.mend_outside()
-
-    def administrator(self, _engine: Engine) -> Endpoint:
-        return self.simulator.administrator
-
-    def endpoint(self, engine: Engine) -> Endpoint:
-        return attrs.evolve(self.administrator(engine), user="extension", password="given")
-
-    def execute(self, statement: str) -> None:
-        run(Engine.MYSQL, self.simulator.administrator, statement)
-
-    def set_password(self, password: str) -> None:
-        self.execute(f"ALTER USER {ACCOUNT} IDENTIFIED WITH caching_sha2_password BY '{password}'")
-
-    def break_outside(self, scenario: str) -> None:
-        if scenario == "deletion-denied":
-            self.execute(f"REVOKE DROP, DELETE, CREATE USER, SUPER ON *.* FROM {ACCOUNT}")
-        else:
-            self.set_password("another")
-
-    def mend_outside(self) -> None:
-        self.set_password("given")
-        self.execute(f"GRANT ALL PRIVILEGES ON *.* TO {ACCOUNT} WITH GRANT OPTION")
+from extensions.externaldatabase.server import Claim, RequestRefused, Traffic
+from tests.support.cluster.harness import eventually
+from tests.support.samples.databases import NOTHING, enter, free, provision, run
 
 
-@pytest.fixture(scope="module")
-def session_ground():
-    ground = MySqlGround()
-    try:
-        ground.start()
-        yield ground
-    finally:
-        ground.simulator.close()
+@pytest.fixture
+def session_ground(mysql_ground):
+    return mysql_ground
 
 
 @pytest.fixture
@@ -158,12 +87,13 @@ def test_an_unmarked_database_with_content_belongs_to_others(server, ground, cla
 
 
 def test_a_database_that_others_create_meanwhile_is_not_taken(server, ground, claim):
-    found, name = server.look(claim), f"`{claim.database}`"
+    found = server.look(claim)
+    name = f"`{claim.database}`"
 
     def create_it_first():
         ground.execute(f"CREATE DATABASE IF NOT EXISTS {name}")
 
-    with pytest.raises(Refused, match="did not create a database"):
+    with pytest.raises(RequestRefused, match="did not create a database"):
         server.provision(claim, "secret", found, create_it_first)
     assert server.look(claim) == attrs.evolve(NOTHING, holder=""), "no login that could claim it"
     ground.execute(f"DROP DATABASE {name}")
@@ -171,32 +101,32 @@ def test_a_database_that_others_create_meanwhile_is_not_taken(server, ground, cl
 
 def test_of_two_objects_with_one_name_only_the_first_gets_in(server, ground, claim):
     another = attrs.evolve(claim, login=claim.login[::-1], owner="shop/another")
-    for one in (another, claim):
+    for item in (another, claim):
         with pytest.raises(Killed):  # both find a database that either could have created
-            server.provision(one, "secret", NOTHING, killed_before(1 if one is another else 2))
+            server.provision(item, "secret", NOTHING, killed_before(1 if item is another else 2))
     found = server.look(another)
     provision(server, claim)
-    with pytest.raises(Refused, match="did not mark a database"):
+    with pytest.raises(RequestRefused, match="did not mark a database"):
         server.provision(another, "secret", found, free)
     assert server.look(another).holder == claim.login
     with pytest.raises(pymysql.err.Error):
         enter(ground, Engine.MYSQL, another, claim.database)
-    for one in (another, claim):
-        server.remove(one, free)
+    for element in (another, claim):
+        server.remove(element, free)
 
 
 def test_a_database_that_another_object_marks_meanwhile_is_not_dropped(server, claim):
     """Two objects have one name; one is deleted after a crash between creation and mark."""
     another = attrs.evolve(claim, login=claim.login[::-1], owner="shop/another")
-    for one, steps in ((another, 1), (claim, 2)):
+    for item, steps in ((another, 1), (claim, 2)):
         with pytest.raises(Killed):
-            server.provision(one, "secret", NOTHING, killed_before(steps))
+            server.provision(item, "secret", NOTHING, killed_before(steps))
 
     def mark_it_first():
         if not server.look(claim).marked:
             provision(server, claim)
 
-    with pytest.raises(Refused, match="did not mark a database"):
+    with pytest.raises(RequestRefused, match="did not mark a database"):
         server.remove(another, mark_it_first)
     server.remove(another, free)
     assert server.look(another) == attrs.evolve(NOTHING, holder=claim.login)
@@ -213,8 +143,8 @@ def test_the_accounts_use_caching_sha2_password(server, ground, claim):
 
 
 def test_a_changed_password_has_its_code_and_is_not_repeated(server, ground, claim):
-    ground.break_outside("credentials-revoked")
-    with pytest.raises(Refused) as refused:
+    ground.inject_failure("credentials-revoked")
+    with pytest.raises(RequestRefused) as refused:
         server.look(claim)
     assert refused.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
     assert "given" not in str(refused.value)
@@ -223,14 +153,15 @@ def test_a_changed_password_has_its_code_and_is_not_repeated(server, ground, cla
 def test_without_tls_the_account_is_not_used(ground):
     url = ground.endpoint(Engine.MYSQL).url("mysql") + "?sslmode=disable"
     claim = Claim(database="orders", login="0" * 32, owner="shop/orders")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         server_for(Engine.MYSQL, url, Traffic(500)).look(claim)
     assert "given" not in str(refused.value)
 
 
 def test_deletion_drops_database_and_login(databases, serve, login):
     serve()
-    name, user = databases.provision(Engine.MYSQL), login()
+    name = databases.provision(Engine.MYSQL)
+    user = login()
     run(Engine.MYSQL, databases.door(), "CREATE TABLE t (n integer)", name)
     databases.delete()
     eventually(databases.is_gone)

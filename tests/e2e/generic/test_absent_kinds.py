@@ -8,11 +8,9 @@ import logging
 import time
 import urllib.error
 import urllib.request
+from typing import Any
 
 import pytest
-from builders import API, cluster, infrastructure
-from harness import Script, Seed, eventually, running, samples
-from test_drill import drill, target  # noqa: F401
 
 from actuator import Resource
 from actuator.errors import ApiError
@@ -34,6 +32,9 @@ from generic.kube.problems import ABSENT
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
+from tests.support.cluster.harness import Script, Seed, eventually, running, samples
+from tests.support.drills.reports import target
+from tests.support.objects.builders import API, cluster, infrastructure
 
 pytestmark = pytest.mark.long  # one worker starts the runtime cluster, and keeps it
 
@@ -103,7 +104,7 @@ def remove_crd(client, cls):
 
 
 def is_listed(client, resource, name):
-    return name in [one["metadata"]["name"] for one in client.list(resource)]
+    return name in [item["metadata"]["name"] for item in client.list(resource)]
 
 
 def not_ready(manager):
@@ -122,7 +123,7 @@ def readyz(manager):
 
 
 def not_found(manager):
-    """How many requests were answered with 404."""
+    """The number of requests answered with 404."""
     return sum(
         sample.value
         for family in manager.metrics.registry.collect()
@@ -133,15 +134,16 @@ def not_found(manager):
 
 def lines(caplog, text):
     """The resources of the log lines with that text."""
-    found = [one.fields for one in caplog.records if one.message == text]
-    return sorted(r for one in found for r in one.get("resources") or [one["resource"]])
+    found = [record.fields for record in caplog.records if record.message == text]
+    return sorted(r for item in found for r in item.get("resources") or [item["resource"]])
 
 
 def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
     runtime, client, garden, caplog
 ):
     caplog.set_level(logging.INFO, "generic.kube")
-    records, infrastructures = Script(DNSRecord), Script()
+    records = Script(DNSRecord)
+    infrastructures = Script()
     infrastructures.watches = (MACHINES,)
     shoot = new_namespace(client, "shoot--", **{"gardener.cloud/role": "shoot"})
     parts = (runtime, client, garden, records)
@@ -170,14 +172,17 @@ def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
         waiting.delete()
         eventually(in_shoot.is_gone)
         eventually(waiting.is_gone)
-    named = [str(one) for one in (resource_of(Cluster.KIND), resource_of(Infrastructure.KIND))]
+    named = [str(item) for item in (resource_of(Cluster.KIND), resource_of(Infrastructure.KIND))]
     assert lines(caplog, "kind is not served") == sorted([*named, str(MACHINES.resource)])
     assert lines(caplog, "kind is served") == sorted(named)
 
 
 def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, client, garden):
     parts = (runtime, client, garden, Script(DNSRecord))
-    options = {"second": Script(ContainerRuntime), "health_bind_address": "127.0.0.1:0"}
+    options: dict[str, Any] = {
+        "second": Script(ContainerRuntime),
+        "health_bind_address": "127.0.0.1:0",
+    }
     kind = str(resource_of(ContainerRuntime.KIND))
     with running(*parts, **options) as manager:
         status, text = readyz(manager)
@@ -280,26 +285,26 @@ def test_an_object_is_not_cleaned_up_because_its_kind_is_not_served_for_a_while(
         serve(client, served=True)
         eventually(networks.is_ready)
         assert set(script.operations("net")) == {"reconcile"}
-        assert samples(manager, "actuator_deletions_bypassed_total") == {"Network": 0}
+        assert samples(manager, "actuator_finalizers_removed_externally_total") == {"Network": 0}
         networks.delete()
         eventually(networks.is_gone)
 
 
-def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_says_so(runtime, client, garden):
+def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_names_it(runtime, client, garden):
     remove_crd(client, Orphan)
     parts = (runtime, client, garden, Script(DNSRecord))
     try:
         with running(*parts) as manager:
             why = not_ready(manager)["orphans"]
             assert "/orphans: the API server does not serve this resource" in why
-            assert "`actuator crds generic.reconciler.orphans:Orphan`" in why
+            assert "`actuator crds generic:Orphan`" in why
             install_crds(client, [crd(Orphan)])
             eventually(lambda: not_ready(manager) == {})
     finally:
         install_crds(client, [crd(Orphan)])
 
 
-def test_a_drill_refuses_a_seed_without_the_kinds(runtime, client, drill):  # noqa: F811
-    done, report = drill(*target((runtime, client)), status=3)
+def test_a_drill_refuses_a_seed_without_the_kinds(runtime, client, drill):
+    done, report = drill(*target(runtime), status=3)
     assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
     assert report is None

@@ -15,17 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from builders import infrastructure
-from commanding import run_command
-from harness import INFRASTRUCTURES, Script, cluster_rules, eventually, is_allowed
-from landscape import GARDENLET, OPERATOR, definitions, install, remove, rendered, running
 
 import extensions
-from actuator import Permission, Resource
+from actuator import Resource
 from actuator.codec import decode
 from actuator.errors import Forbidden, NotFound
 from actuator.interface import Client, object_class, resource_of
-from actuator.meta import GROUP, Kind, Raw
+from actuator.meta import GROUP, Kind, Object, Raw
 from actuator.ownership import with_owner
 from actuator.v1alpha1 import (
     KINDS,
@@ -42,7 +38,7 @@ from extensions.relations.kinds import Team
 from generic.controller.watch import owns
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
-from generic.kube.finalizers import patch_tested, take_off
+from generic.kube.finalizers import patch_removing, patch_tested
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 from generic.manager.manager import Manager
@@ -50,11 +46,12 @@ from generic.manager.rbac import grant
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.envtest import Environment
 from generic.testing.envtest import environment as embedded
+from generic.testing.envtest.servers import apiserver_command
 from generic.testing.garden import (
     SHOOT,
-    Flow,
     Garden,
-    Shoot,
+    GardenletFlows,
+    SeedShoot,
     not_ready_because,
     resource_of_manifest,
 )
@@ -65,10 +62,29 @@ from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.load import load, load_manager
 from generic.tools.packaging.chart import options_for
+from tests.support.cluster.harness import (
+    INFRASTRUCTURES,
+    Script,
+    cluster_rules,
+    eventually,
+    is_allowed,
+)
+from tests.support.landscape.chart import (
+    GARDENLET,
+    OPERATOR,
+    definitions,
+    install,
+    remove,
+    rendered,
+    running,
+)
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.present import present
+from tests.support.pages.commands import run_command
 
 PATIENCE = 120.0
 PLUGIN = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
-IN_GARDEN = [BackupBucket, BackupEntry, DNSRecord, Extension]
+IN_GARDEN: list[type[Object]] = [BackupBucket, BackupEntry, DNSRecord, Extension]
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
@@ -110,16 +126,18 @@ SAMPLES = {
 
 def test_every_sample_that_is_an_extension_is_installed_here():
     folder = Path(extensions.__file__).parent
-    assert set(SAMPLES) == {one.parent.name for one in folder.glob("*/__init__.py")}
+    assert set(SAMPLES) == {path.parent.name for path in folder.glob("*/__init__.py")}
 
 
 @contextmanager
 def landscape(*classes: Any) -> Iterator[Environment]:
     """A cluster with these kinds and ManagedResources, and without any CRD of ours."""
-    original, environment = embedded.apiserver_command, Environment()
+    environment = Environment()
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedded, "apiserver_command", lambda *a: [*original(*a), PLUGIN])
+            patch.setattr(
+                embedded, "apiserver_command", lambda *a: [*apiserver_command(*a), PLUGIN]
+            )
             stack.enter_context(environment)
         admin = connect(environment.kubeconfig)
         install_crds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
@@ -151,11 +169,14 @@ class Installed(NamedTuple):
     @property
     def kinds(self) -> list[Kind]:
         """The kinds that its rehearsal has objects of."""
-        return [object_class(one).KIND for one in self.rehearsal.actuators()]
+        return [object_class(actuator).KIND for actuator in self.rehearsal.actuators()]
 
-    def manifests(self, shoot: Shoot) -> list[Raw]:
+    def manifests(self, shoot: SeedShoot) -> list[Raw]:
         """The rehearsal's, with the types that the sample serves."""
-        types = {one.kind.name: one.types for one in self.manager.registrations}
+        types = {
+            registration.kind.name: registration.types
+            for registration in self.manager.registrations
+        }
         rehearsed = RehearsedShoot(technical_id=shoot.technical_id, type="", labels=shoot.labels)
         manifests = list(self.rehearsal.manifests(rehearsed))
         for manifest in manifests:
@@ -167,13 +188,13 @@ class Installed(NamedTuple):
         """One look of the controllers that hold the objects which the sample makes in the seed."""
         for actuator in self.rehearsal.actuators():
             for group in actuator.seed_objects:
-                if group.resource.group == "machine.sapcloud.io" or not group.namespaced:
+                if group.resource.group == "machine.sapcloud.io" or not group.resource.namespaced:
                     continue
                 for obj in self.admin.list(group.resource, namespace):
                     meta = obj["metadata"]
                     held = meta.get("finalizers") or []
                     if meta.get("deletionTimestamp") and set(held) & set(group.finalizers):
-                        patch = take_off(group.finalizers, meta["uid"], held)
+                        patch = patch_removing(group.finalizers, meta["uid"], held)
                         patch_tested(self.admin, group.resource, meta["name"], namespace, patch)
 
 
@@ -183,7 +204,8 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
     with ExitStack() as stack:
 
         def call(environment: Environment, name: str, gardener: Raw) -> Installed:
-            admin, sample = connect(environment.kubeconfig), SAMPLES[name]
+            admin = connect(environment.kubeconfig)
+            sample = SAMPLES[name]
             rehearsal = load(sample.rehearsal)()
             stack.callback(rehearsal.stop)
             (outside := tmp_path / "outside").mkdir()
@@ -200,7 +222,7 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             install_crds(admin, rehearsal.crds())
             for poll in rehearsal.other_controllers(admin):
                 stack.enter_context(polling(poll, "other-controller"))
-            if any(object_class(one) is Worker for one in rehearsal.actuators()):
+            if any(object_class(actuator) is Worker for actuator in rehearsal.actuators()):
                 machines = MachineControllers(admin)
                 stack.enter_context(polling(machines.poll, "machines", every=0.5))
             manager = load_manager(
@@ -216,7 +238,9 @@ def forget(admin: Client, objects: list[Raw]) -> None:
     """Afterwards the next chart has to bring its own definitions."""
     remove(admin, objects)
     kept = [
-        one["metadata"]["name"] for one in objects if one["metadata"]["name"] in definitions(admin)
+        object_["metadata"]["name"]
+        for object_ in objects
+        if object_["metadata"]["name"] in definitions(admin)
     ]
     assert str(ORPHANS) in kept, "removing a chart keeps what it defines"
     for name in kept:
@@ -224,9 +248,9 @@ def forget(admin: Client, objects: list[Raw]) -> None:
     eventually(lambda: not set(kept) & definitions(admin))
 
 
-def a_shoot(name: str, rehearsal: Any) -> Shoot:
+def a_shoot(name: str, rehearsal: Any) -> SeedShoot:
     technical_id = f"shoot--{name}--{secrets.token_hex(3)}"
-    return Shoot(
+    return SeedShoot(
         technical_id=technical_id,
         name=name,
         project="tests",
@@ -235,17 +259,17 @@ def a_shoot(name: str, rehearsal: Any) -> Shoot:
     )
 
 
-def delete(found: Installed, shoot: Shoot) -> None:
+def delete(found: Installed, shoot: SeedShoot) -> None:
     """The life of a shoot that is deleted while everyone does their part."""
-    flow = Flow(Garden(found.admin), shoot, found.kinds, patience=PATIENCE)
+    flow = GardenletFlows(Garden(found.admin), shoot, found.kinds, patience=PATIENCE)
     flow.create(found.manifests(shoot))
     with polling(partial(found.third_parties, shoot.technical_id), "third-parties"):
         flow.delete()
 
 
-def force(found: Installed, shoot: Shoot) -> None:
+def force(found: Installed, shoot: SeedShoot) -> None:
     """The life of a shoot that is force-deleted."""
-    flow = Flow(Garden(found.admin), shoot, found.kinds, patience=PATIENCE)
+    flow = GardenletFlows(Garden(found.admin), shoot, found.kinds, patience=PATIENCE)
     flow.create(found.manifests(shoot))
     flow.force_delete()
     flow.delete_afterwards()
@@ -259,19 +283,19 @@ def add_owners(found: Installed) -> None:
     for name in (f"{namespace}-a", f"{namespace}-b"):
         team = {"apiVersion": Team.KIND.api_version, "kind": "Team", "metadata": {"name": name}}
         found.admin.create(resource_of(Team.KIND), {**team, "spec": spec})
-        eventually(lambda one=name: one in owners(found.admin, "all-teams", namespace))
+        eventually(lambda item=name: item in owners(found.admin, "all-teams", namespace))
     for name in (f"{namespace}-a", f"{namespace}-b"):
         found.admin.delete(resource_of(Team.KIND), name)
-        eventually(lambda one=name: one not in str(found.admin.list(resource_of(Team.KIND))))
+        eventually(lambda item=name: item not in str(found.admin.list(resource_of(Team.KIND))))
 
 
 def owners(admin: Client, name: str, namespace: str) -> list[str]:
     meta = admin.get(CONFIG_MAPS, name, namespace)["metadata"]
-    return [one["name"] for one in meta["ownerReferences"]]
+    return [owner_reference["name"] for owner_reference in meta["ownerReferences"]]
 
 
 MORE_LIVES: dict[str, Callable[[Installed], None]] = {"relations": add_owners}
-"""What a sample has to serve beside the lives of shoots."""
+"""Checks of a sample beside the lives of shoots."""
 
 
 @pytest.mark.long
@@ -286,14 +310,17 @@ def test_a_chart_without_hooks_and_crds_gets_ready_and_serves_the_lives_of_shoot
             life.result()
     garden = Garden(found.admin)
     assert not [
-        one for kind in found.kinds for shoot in shoots for one in garden.objects(kind, shoot)
+        object_
+        for kind in found.kinds
+        for shoot in shoots
+        for object_ in garden.objects(kind, shoot)
     ]
     if name in MORE_LIVES:
         MORE_LIVES[name](found)
 
 
 GARDEN_SAMPLES = ["aws", "certificate", "local", "networkfilter"]
-"""Those with a kind that exists in a garden runtime cluster."""
+"""Samples with a kind that exists in a garden runtime cluster."""
 
 
 @pytest.mark.long
@@ -303,24 +330,27 @@ def test_a_chart_gets_ready_and_serves_class_garden_where_no_other_kind_exists(
 ):
     found = put_up(runtime_cluster, name, OPERATOR)
     assert str(CLUSTERS) not in definitions(found.admin)
-    garden, names = Garden(found.admin), {cls.KIND.name for cls in IN_GARDEN}
+    garden = Garden(found.admin)
+    names = {cls.KIND.name for cls in IN_GARDEN}
     shoot = a_shoot("garden", found.rehearsal)
     namespace = {"name": shoot.technical_id}  # not a shoot's: like `garden`, it has no Cluster
     found.admin.create(NAMESPACES, {"metadata": namespace})
     manifests = found.manifests(shoot)
-    served = [one for one in manifests if one["kind"] in names]
-    for manifest in (one for one in manifests if one["kind"] in ("Namespace", "Secret")):
+    served = [manifest for manifest in manifests if manifest["kind"] in names]
+    for manifest in (
+        manifest for manifest in manifests if manifest["kind"] in ("Namespace", "Secret")
+    ):
         garden.deploy(manifest)
     for manifest in served:
         manifest["spec"]["class"] = "garden"
         garden.deploy(manifest)
-        eventually(lambda one=manifest: not_ready_because(there(found, one)) is None)
+        eventually(lambda item=manifest: not_ready_because(present(there(found, item))) is None)
     with polling(partial(found.third_parties, shoot.technical_id), "third-parties"):
         for manifest in reversed(served):
             kind = next(cls.KIND for cls in IN_GARDEN if cls.KIND.name == manifest["kind"])
             meta = manifest["metadata"]
             garden.delete(kind, meta.get("namespace", ""), meta["name"])
-            eventually(lambda one=manifest: there(found, one) is None)
+            eventually(lambda item=manifest: there(found, item) is None)
 
 
 def there(found: Installed, manifest: Raw) -> Raw | None:
@@ -338,7 +368,11 @@ def test_the_samples_for_a_garden_are_those_with_a_kind_that_exists_there(monkey
     found = set()
     for name in SAMPLES.keys() - {"externaldatabase"}:  # needs a server to be loaded
         manager = load_manager(f"extensions.{name}:extension", (), options_for(f"extension-{name}"))
-        kinds = {one.kind.name for one in manager.registrations if one.kind.group == GROUP}
+        kinds = {
+            registration.kind.name
+            for registration in manager.registrations
+            if registration.kind.group == GROUP
+        }
         if kinds & {cls.KIND.name for cls in IN_GARDEN}:
             found.add(name)
     assert found == set(GARDEN_SAMPLES)
@@ -346,10 +380,11 @@ def test_the_samples_for_a_garden_are_those_with_a_kind_that_exists_there(monkey
 
 @pytest.mark.long  # stays with the tests that use this cluster
 def test_the_generated_role_allows_controller_references_that_the_api_server_checks(seed_cluster):
-    admin, name = connect(seed_cluster.kubeconfig), f"owns-{secrets.token_hex(3)}"
+    admin = connect(seed_cluster.kubeconfig)
+    name = f"owns-{secrets.token_hex(3)}"
     admin.create(NAMESPACES, {"metadata": {"name": name}})
     owner = decode(Infrastructure, admin.create(INFRASTRUCTURES, infrastructure(name, name)))
-    maps = Permission(api_version="v1", resource="configmaps", verbs=["create"])
+    maps = Resource("v1", "configmaps").permission("create")
 
     def child_made_by(user: str, **more: Any) -> Raw:
         script = Script()
@@ -358,8 +393,8 @@ def test_the_generated_role_allows_controller_references_that_the_api_server_che
         manager.add(script, type=name, **more)
         grant(admin, manager, user)
         client = connect(seed_cluster.user_kubeconfig(user))
-        child = {"apiVersion": "v1", "kind": "ConfigMap"}
-        child["metadata"] = {"name": user, "namespace": name}
+        meta = {"name": user, "namespace": name}
+        child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
         eventually(lambda: is_allowed(admin, user, "create", "configmaps", namespace=name))
         return client.create(CONFIG_MAPS, with_owner(child, owner))
 

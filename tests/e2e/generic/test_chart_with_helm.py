@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import eventually
-from landscape import definitions
 
 from actuator.errors import NotFound
 from actuator.meta import Raw
@@ -18,6 +16,8 @@ from generic.library.charts import find_helm
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.chart import definitions
 
 NAME = str(ORPHANS)
 NETWORK_FILTER = "extensions.networkfilter:extension"

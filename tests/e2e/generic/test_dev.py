@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
-from developing import Development
-from harness import eventually
 
+from actuator.interface import Resource
 from generic.kube.client import connect
-from generic.testing.garden.gardenlet import Resource
+from tests.support.cluster.harness import eventually
+from tests.support.programs.dev import Development
 
 DOCS = Path(__file__).parents[3] / "docs"
 FILE = re.compile(r"^Create `(\S+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -35,7 +35,9 @@ def development(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_every_command_of_the_page_works(development, command):
     shown = development.text()
-    kubeconfig = Path(re.search(r"KUBECONFIG=(\S+)", shown)[1])
+    named = re.search(r"KUBECONFIG=(\S+)", shown)
+    assert named, shown
+    kubeconfig = Path(named[1])
     client = connect(kubeconfig)
     for part in ("acme:extension", "Infrastructure acme", "Kubernetes v1", "shoot create local"):
         assert part in shown
@@ -50,12 +52,50 @@ def test_every_command_of_the_page_works(development, command):
             run(line, command)
         if "reconcile" in lines:
             found = client.get(INFRASTRUCTURES, "local-acme", "shoot--dev--local")
-            region = "europe-1" if Path("shoot.yaml").exists() else "local"
-            assert found["status"]["providerStatus"]["region"] == region
+            assert found["status"]["providerStatus"]["region"] == "europe-1"
+    serves_two_types_of_a_kind(development, client, command)
     assert development.stop() == 0
     eventually(lambda: development.processes() == [])
     assert not Path(".actuator-dev").exists()
     assert not kubeconfig.parent.exists()
+
+
+TWO_TYPES = """
+from actuator import Actuator
+from actuator.v1alpha1 import Extension
+
+
+class First(Actuator[Extension]):
+    def __init__(self, name):
+        self.finalizer = f"extensions.gardener.cloud/{name}"
+
+    def reconcile(self, ctx, obj, cluster):
+        obj.status.provider_status = {"by": self.finalizer}
+
+    def delete(self, ctx, obj, cluster): ...
+
+
+def extension(manager, of_the_page=extension):
+    of_the_page(manager)
+    for name in ("first", "second"):
+        manager.add(First(name), type=name)
+"""
+EXTENSIONS = Resource("extensions.gardener.cloud/v1alpha1", "extensions")
+
+
+def serves_two_types_of_a_kind(development, client, command):
+    with Path("acme.py").open("a") as file:
+        file.write(TWO_TYPES)
+    development.until_served()
+    Path("acme-networks/revoked").unlink()
+    secret, *_ = Path("shoot.yaml").read_text().split("---")
+    Path("shoot.yaml").write_text(secret)
+    command("shoot", "create", "local")
+    for name in ("first", "second"):
+        found = client.get(EXTENSIONS, f"local-{name}", "shoot--dev--local")
+        assert found["status"]["providerStatus"] == {"by": f"extensions.gardener.cloud/{name}"}
+        assert found["metadata"]["finalizers"] == [f"extensions.gardener.cloud/{name}"]
+    command("shoot", "delete", "local")
 
 
 def break_and_repair(development, path, old, new):
@@ -70,7 +110,7 @@ def break_and_repair(development, path, old, new):
 
 
 def run(line, command):
-    """Run a line of the page; it fails if the page says so."""
+    """Run a line of the page; it fails where the page expects a failure."""
     program, *arguments = shlex.split(line)
     if program == "touch":
         Path(*arguments).touch()

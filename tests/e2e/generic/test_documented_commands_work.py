@@ -8,11 +8,6 @@ import attrs
 import click
 import pytest
 import yaml
-from builders import cluster, infrastructure
-from documented import ROOT, commands, shell_lines
-from harness import FINALIZER, eventually
-from isolation import isolated
-from kubectl import Kubectl
 
 from actuator import Actuator, ExternalResource, ProviderConfig, Resource
 from actuator.interface import resource_of
@@ -25,15 +20,22 @@ from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from generic.tools.cli.load import load, load_manager
 from generic.tools.cli.main import cli
+from tests.support.cluster.harness import FINALIZER, eventually
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.present import present
+from tests.support.pages.documented import ROOT, commands, shell_lines
+from tests.support.pages.kubectl import Kubectl
+from tests.support.suite.isolation import isolated
 
-NAMESPACE, NAME = "shoot--foobar--crazy-botany", "documented"
+NAMESPACE = "shoot--foobar--crazy-botany"
+NAME = "documented"
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 
 PLACEHOLDERS = {
     "MODULE:OBJECT": f"{__name__}:extension",
     "EXTENSION": f"{__name__}:extension",
     "MODULE:CLASS": "extensions.relations.kinds:Team",
-    "MODULE:REHEARSAL": "moving:OneNetwork",
+    "MODULE:REHEARSAL": "tests.support.drills.moving_rehearsal:OneNetwork",
     "NAMESPACE": NAMESPACE,
     "KIND": "infrastructure",
     "NAME": NAME,
@@ -45,7 +47,9 @@ PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?::[A-Z]+)?\b")
 
 TESTED_PAGES = {
     "docs/development-shoot.md": "e2e/generic/test_dev.py",
+    "docs/in-shoot.md": "e2e/generic/test_provider_pages.py",
     "docs/landscape.md": "landscape/test_landscape_tutorial.py",
+    "docs/realistic-provider.md": "e2e/generic/test_provider_pages.py",
     "docs/testing.md": "e2e/generic/test_testing_kit.py",
     "docs/tutorial.md": "e2e/generic/test_tutorial.py",
 }
@@ -96,7 +100,7 @@ ELSEWHERE = {
     r"actuator drill --scenario dependency-left": SAME_FORM,
     r"actuator drill extensions\.NAME\.rehearsal:REHEARSAL": SAME_FORM,
     r"actuator drill .*:DatabaseRehearsal": (
-        "e2e/externaldatabase/test_database_rehearsal.py::test_a_drill_leaves_databases_and_says_so"
+        "e2e/externaldatabase/test_database_rehearsal.py::test_a_drill_leaves_databases_and_reports_them"
     ),
     r"actuator drill .*:HelmReleaseProxyRehearsal": (
         "e2e/helmreleaseproxy/test_helm_rehearsal.py"
@@ -104,7 +108,7 @@ ELSEWHERE = {
     ),
     r"actuator explore(.* --kind Infrastructure)?": (
         "e2e/generic/test_explorer.py"
-        "::test_a_restore_survives_every_kill_and_each_request_to_the_cloud_is_a_point"
+        "::test_a_network_on_aws_survives_sampled_kills_and_each_request_is_a_point"
     ),
     r"actuator explore \[?MODULE:REHEARSAL\]?…?": (
         "e2e/generic/test_explorer.py::test_the_local_network_survives_every_kill"
@@ -116,6 +120,16 @@ ELSEWHERE = {
     r"actuator dev( .*)?": "e2e/generic/test_dev.py::test_every_command_of_the_page_works",
     r"actuator new --update": (
         "unit/generic/test_new.py::test_two_updates_keep_each_line_of_the_author"
+    ),
+    r"actuator new --update --abort": (
+        "unit/generic/test_new.py::test_an_update_with_conflicts_is_aborted_and_other_work_stays"
+    ),
+    r"actuator new acme --in-shoot": (
+        "e2e/generic/test_new_projects.py::test_the_drill_of_each_variant_is_green_untouched"
+    ),
+    r"actuator new (--update --admission|--add-kind .*)": (
+        "unit/generic/test_new.py"
+        "::test_kinds_are_added_as_if_the_project_had_them_from_the_beginning"
     ),
     r"actuator new (NAME|acme) --kind .*": (
         "e2e/generic/test_new_projects.py::test_every_command_of_the_page_works"
@@ -138,9 +152,10 @@ ELSEWHERE = {
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"
     ),
 }
-"""The test that executes a command which takes too long here, starts servers or runs for ever."""
+"""The test that executes a command which takes too long here, starts servers or does not end."""
 
 NO_BUILDER = "not executed: no builder of images here; CI runs it, and test_image.py its steps"
+GARDEN = "not executed: no garden here; unit/landscape/test_installation_guide.py checks the files"
 HELM = (
     "e2e/generic/test_chart_with_helm.py::"
     "test_the_first_release_owns_the_definition_and_updates_it_and_no_other_does"
@@ -149,7 +164,7 @@ PROGRAMS = {
     r"pip install( -e '\.\[drill\]')?": "the first command of every target of Makefile",
     r"pip install .*gardener-actuator.*": (
         "api/generic/test_installed.py"
-        "::test_the_wheel_runs_with_what_it_requires_and_each_extra_adds_its_commands"
+        "::test_the_wheel_runs_with_its_requirements_and_each_extra_adds_its_commands"
     ),
     r"pip install -e '\.\[dev\]'": "not executed: it asks a package index for pytest, ruff, mypy",
     r"export DATABASES_.*": "e2e/generic/test_chart_under_gardener.py",
@@ -157,18 +172,26 @@ PROGRAMS = {
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"
     ),
     r"docker build .*": NO_BUILDER,
+    r"docker push .*": NO_BUILDER,
+    r"docker buildx imagetools inspect .*": NO_BUILDER,
     r"uv pip compile .*": "not executed: it asks a package index; hack/lock.py runs the same",
     r"helm uninstall( --no-hooks)?": HELM,
     r"make .*": "Makefile",
     r"python -m hack\.bench\.hanging": "Makefile",
+    r"python -m hack\.public_api": "unit/test_public_api.py::test_the_public_api_is_as_pinned",
     r"\.venv/bin/python -m hack\.bench\.run .*": "Makefile",
     r"python -m pytest -p generic\.testing\.envtest\.pytest_plugin": "every test: pyproject.toml",
-    r"python tests/upgrading\.py .*": (
+    r"python tests/support/programs/upgrade\.py .*": (
         "api/generic/test_upgrade.py::test_objects_of_an_earlier_version_come_to_their_end"
     ),
     r"go run .*actionlint.*": "not executed: it asks a module proxy; test_workflows.py checks",
     r"kubectl (get|describe)": "the name of a command",
+    r"kubectl apply -f (DIR/controllerregistration|cloudprofile|shoot)\.yaml": GARDEN,
+    r"kubectl get controllerinstallations": GARDEN,
     r"kubectl actuator( .*)?": ("unit/generic/test_kubectl_plugin.py::test_usage_names_the_plugin"),
+    r"kubectl label namespace NAMESPACE pod-security\.kubernetes\.io/enforce=restricted": (
+        "api/generic/test_chart.py::test_the_pods_are_admitted_in_a_namespace_for_restricted_ones"
+    ),
     r"kubectl delete --force": (
         "api/generic/test_finalizer_facts.py"
         "::test_a_forced_deletion_of_kubectl_waits_for_finalizers_too"
@@ -221,10 +244,8 @@ class DocumentedConfig(ProviderConfig):
     size: int = 1
 
 
-class Documented(Actuator[Infrastructure]):
+class Documented(Actuator[Infrastructure, DocumentedConfig]):
     """Says that its external resource is deleted."""
-
-    provider_config = DocumentedConfig
 
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
@@ -247,7 +268,7 @@ def shown():
         if page not in TESTED_PAGES:
             first, *others = text.split(" / ")  # of a group: orphans list / verify / close
             group = first.rpartition(" ")[0]
-            found.update(dict.fromkeys([first, *(f"{group} {one}" for one in others)]))
+            found.update(dict.fromkeys([first, *(f"{group} {other}" for other in others)]))
     return list(found)
 
 
@@ -269,10 +290,11 @@ def matching(table, text):
 
 def is_only_named(text):
     """Whether it is the name of a group, or of a command that requires arguments."""
-    command, words = cli, text.split()[1:]
+    command: click.Command = cli
+    words = text.split()[1:]
     while isinstance(command, click.Group) and words:
-        command = command.get_command(click.Context(command), words.pop(0))
-    required = any(one.required for one in command.params)
+        command = present(command.get_command(click.Context(command), words.pop(0)))
+    required = any(param.required for param in command.params)
     return not words and (isinstance(command, click.Group) or required)
 
 
@@ -306,7 +328,8 @@ DRILLS = [text for text in EXECUTED if text.startswith("actuator drill")]
 
 
 def test_each_table_has_only_rows_that_are_needed():
-    every, lines = shown(), [line for line, _ in other_lines()]
+    every = shown()
+    lines = [line for line, _ in other_lines()]
     for table, texts in ((ELSEWHERE, every), (PROGRAMS, lines), (ABBREVIATED, every)):
         for row in table:
             assert any(text == row or re.fullmatch(row, text) for text in texts), row
@@ -329,7 +352,7 @@ def test_a_page_is_read_by_its_test(page, file):
 
 
 @pytest.mark.parametrize("named", sorted({*ELSEWHERE.values(), *PROGRAMS.values()}))
-def test_what_is_named_is_there(named):
+def test_each_named_test_exists(named):
     file, _, test = named.partition("::")
     if file.endswith(".py"):
         assert re.search(rf"def {test or 'test_.*'}\(", (ROOT / "tests" / file).read_text())
@@ -341,8 +364,9 @@ def test_the_named_test_has_the_options_of_the_command(text):
     if named == SAME_FORM:
         return
     code = (ROOT / "tests" / named.partition("::")[0]).read_text()
-    _, *words = re.sub(r"[\[\]…]", "", PLACEHOLDER.sub("", text)).split()
-    assert [one for one in words if ":" not in one and one not in code] == []
+    program, *words = re.sub(r"[\[\]…]", "", PLACEHOLDER.sub("", text)).split()
+    assert program in ("actuator", "kubectl")
+    assert [word for word in words if ":" not in word and word not in code] == []
 
 
 def test_the_targets_of_make_exist():
@@ -353,14 +377,15 @@ def test_the_targets_of_make_exist():
 
 def test_the_rehearsals_of_samples_exist():
     """With the scenarios of their commands; a command without a rehearsal has that of AWS."""
-    for text in shown():
-        if text.startswith(("actuator drill", "actuator explore")):
-            words = text.split()
-            named = [one for one in words if re.match(r"extensions\.[a-z]", one)]
-            rehearsal = load(*(named or ["extensions.aws.rehearsal:AwsRehearsal"]))()
-            if "--scenario" in words and "MODULE:REHEARSAL" not in words:
-                scenario = words[words.index("--scenario") + 1]
-                assert scenario in {*rehearsal.scenarios, "migration"}
+    drills = [text for text in shown() if text.startswith(("actuator drill", "actuator explore"))]
+    assert len(drills) > 5
+    for text in drills:
+        words = text.split()
+        named = [word for word in words if re.match(r"extensions\.[a-z]", word)]
+        rehearsal = load(*(named or ["extensions.aws.rehearsal:AwsRehearsal"]))()
+        if "--scenario" in words and "MODULE:REHEARSAL" not in words:
+            scenario = words[words.index("--scenario") + 1]
+            assert scenario in {*rehearsal.scenarios, "migration"}
 
 
 @pytest.fixture
@@ -375,8 +400,8 @@ def world(borrowed, tmp_path, monkeypatch):
         install(environment, [*KINDS, Cluster, Orphan, Team, Mirror, Entry])
         client = connect(environment.kubeconfig)
         kubectl = Kubectl(client)
-        for one in (NAMESPACE, "shop", "monitoring"):
-            kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one}})
+        for item in (NAMESPACE, "shop", "monitoring"):
+            kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": item}})
         put_up(client, kubectl)
         yield client, kubectl
         kubectl.undo()
@@ -431,6 +456,8 @@ def test_each_command_works_on_a_seed(world, command):
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1800)  # --all holds two dozen drills, one after another
 @pytest.mark.parametrize("text", once(DRILLS))
 def test_each_drill_works(text, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -439,7 +466,7 @@ def test_each_drill_works(text, command, tmp_path, monkeypatch):
 
 @pytest.fixture
 def relations(world):
-    """The manager of the sample whose page shows what its objects bring about."""
+    """The manager of the sample whose page shows the effects of its objects."""
     options = Options(metrics_bind_address="0", health_bind_address="0")
     with isolated():
         manager = load_manager("extensions.relations:extension", (), options)
@@ -480,7 +507,7 @@ def output_of(command, text):
     if loop := re.fullmatch(r"for (\w+) in (.*); do (.*); done", text):
         variable, words, body = loop.groups()
         each = (body.replace(f"${variable}", word) for word in words.split())
-        return "---\n".join(output_of(command, one) for one in each)
+        return "---\n".join(output_of(command, item) for item in each)
     return command(*arguments_of(text)).stdout
 
 
@@ -506,8 +533,8 @@ def test_each_line_with_a_pipe_or_kubectl_works(world, relations, command):
     _, kubectl = world
     for kind, plural in OPERATOR.items():
         kubectl.apply(open_crd(kind, plural))
-    lines = [one for one in other_lines() if matching(PROGRAMS, one[0]) is None]
-    piped = [one for one in lines if " | " in one[0] or " > " in one[0]]
+    lines = [line for line in other_lines() if matching(PROGRAMS, line[0]) is None]
+    piped = [line for line in lines if " | " in line[0] or " > " in line[0]]
     for line, given in piped:
         execute(line, given, command, kubectl)
     for manifest in documented_manifests():

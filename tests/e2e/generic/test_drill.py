@@ -11,9 +11,6 @@ from functools import partial
 
 import pytest
 import yaml
-from browser import chromium, faults
-from drill_record import recording
-from harness import eventually
 
 from actuator.cluster import Cluster
 from actuator.errors import NotFound
@@ -24,50 +21,26 @@ from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
 from generic.library.lookup import find
-from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.library.managedresources import ManagedResource
+from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.manifests import manifest
 from generic.reconciler import status
 from generic.reconciler.orphans import Orphan
 from generic.testing.drill import takeover
 from generic.testing.drill.breaks import BREAKS
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.names import LABEL
+from generic.testing.drill.names import DRILL_LABEL
 from generic.testing.envtest import Environment
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.cli.drill import _say_unnoticed
+from tests.support.cluster.harness import eventually
+from tests.support.drills.reports import NETWORK, broken_rules, target
+from tests.support.pages.browser import chromium, faults
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
 GO_PARTS = ["extension-controlplane-seed", "extension-controlplane-shoot"]
-NETWORK = "moving:OneNetwork"
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
-
-
-@pytest.fixture
-def drill(command, tmp_path, monkeypatch):
-    """Holds a drill in this process; what it said, and its report if there is one.
-
-    The report of a drill on an embedded seed is compared with an independent record.
-    """
-
-    def hold(*arguments, status=0):
-        with monkeypatch.context() as patched, recording(patched) as records:
-            done = command("drill", "--output", tmp_path, *arguments, status=status)
-        path = tmp_path / "report.json"
-        report = json.loads(path.read_text()) if path.exists() else None
-        if report and records:
-            differences = records[-1].differences(report)
-            omits = "report" in arguments  # --break report
-            assert [one.partition(":")[0] for one in differences] == ["records"] * omits, (
-                differences
-            )
-        return done, report
-
-    return hold
-
-
-def broken_rules(report):
-    return {finding["rule"] for finding in report["findings"] if finding["problems"]}
 
 
 def test_the_drill_passes_and_its_report_proves_it(drill, tmp_path):
@@ -107,15 +80,17 @@ def test_no_failing_webhook_blocks_a_force_deletion(drill, tmp_path, rehearsal):
     done, report = drill(rehearsal, "--scenario", "webhooks-down", "--shoots", "1" if own else "4")
     assert broken_rules(report) == set()
     page = (tmp_path / "report.html").read_text()
-    refused = {one["webhook"].rpartition("-")[2]: one for one in report["evidence"]["webhooks"]}
+    refused = {
+        webhook["webhook"].rpartition("-")[2]: webhook for webhook in report["evidence"]["webhooks"]
+    }
     assert set(refused) == ({"killed"} if own else set(FAILURES))
-    for failure, one in refused.items():
-        assert FAILURES[failure] in one["error"]
-        assert one["webhook"].startswith("own-s1." if own else f"drill-s{one['shoot'][-1]}.")
-        assert one["policy"] == "Fail"
-        assert one["request"] == "gardenlet's update of Network local-network"
-        assert 0 <= one["seconds"] < 90
-        assert f"{one['webhook']} (Fail)" in page
+    for failure, item in refused.items():
+        assert FAILURES[failure] in item["error"]
+        assert item["webhook"].startswith("own-s1." if own else f"drill-s{item['shoot'][-1]}.")
+        assert item["policy"] == "Fail"
+        assert item["request"] == "gardenlet's update of Network local-network"
+        assert 0 <= item["seconds"] < 90
+        assert f"{item['webhook']} (Fail)" in page
     assert "Requests that failing webhooks refused" in done.stdout
     assert "not blocked" in page
 
@@ -124,9 +99,11 @@ def test_a_webhook_that_does_not_exempt_deletions_is_found_and_named(drill, monk
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 6.0)
     arguments = ("--scenario", "webhooks-down", "--shoots", "1", "--break", "webhooks")
     _, report = drill(NETWORK, *arguments, status=1)
-    [found] = [one for one in report["findings"] if one["rule"] == "webhooks"]
+    [found] = [finding for finding in report["findings"] if finding["rule"] == "webhooks"]
     assert any("blocked the force deletion" in problem for problem in found["problems"])
-    requests = {one["request"] for one in report["evidence"]["webhooks"] if not one["seconds"]}
+    requests = {
+        webhook["request"] for webhook in report["evidence"]["webhooks"] if not webhook["seconds"]
+    }
     assert "gardenlet's deletion of Network local-network" in requests
 
 
@@ -142,38 +119,41 @@ def test_each_check_fails_where_its_rule_is_broken(drill, rule):
 def test_a_drill_whose_shoots_never_get_ready_names_the_reason_and_ends(drill, flags, monkeypatch):
     """Its patience would be longer than the time of a test."""
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 6000.0)
-    done, report = drill("all_of_it:NeverReady", "--shoots", "2", *flags, status=1)
+    done, report = drill(
+        "tests.support.drills.affordable:NeverReady", "--shoots", "2", *flags, status=1
+    )
     assert "Not ready" in done.stdout
     assert "Extension │ Error reconciling Extension: the reason" in done.stdout
     assert broken_rules(report) == ({"path"} if flags else {"end", "ready"})
     assert report["evidence"]["stopped"].endswith(
         "Extension: Error reconciling Extension: the reason"
     )
-    assert report["evidence"]["leftovers"] == []
+    assert report["evidence"]["remainingObjects"] == []
 
 
 def test_shoots_have_several_extension_types_each_with_its_actuator(drill):
     """Two of one rehearsal, and one of another; their finalizers differ, too."""
     flags = ("--scenario", "deletion-denied", "--shoots", "1")
-    _, report = drill("all_of_it:TwoTypes", CERTIFICATE, *flags)
+    _, report = drill("tests.support.drills.affordable:TwoTypes", CERTIFICATE, *flags)
     assert broken_rules(report) == set()
     lives = [life for life in report["evidence"]["lives"] if not life["bad"]]
-    assert sorted(life["name"] for life in lives) == ["certificate-service", "first", "second"]
+    assert sorted(life["name"] for life in lives) == ["first", "second", lives[0]["shoot"]]
     assert {life["kind"] for life in lives} == {"Extension"}
     assert all(life["stuck"] is not None for life in lives)
     assert all(life["outcomes"] == ["force_deleted"] for life in lives)
 
 
-def test_what_the_garbage_collector_deletes_is_no_violation(drill):
+def test_a_deletion_by_the_garbage_collector_is_no_violation(drill):
     """Each reconciliation replaces a Secret; the former ones have no other owner."""
     flags = ("--scenario", "deletion-denied", "--shoots", "1")
-    _, report = drill("all_of_it:Rewriting", *flags)
+    _, report = drill("tests.support.drills.affordable:Rewriting", *flags)
     assert broken_rules(report) == set()
 
 
 def test_an_object_of_a_type_that_no_actuator_serves_is_named_at_once(drill):
-    done, report = drill("all_of_it:AnotherType", "--shoots", "1", status=3)
-    assert "Extension networking-filter: spec.type is 'filter', which no actuator" in done.stderr
+    done, report = drill("tests.support.drills.affordable:AnotherType", "--shoots", "1", status=3)
+    assert "Extension shoot--" in done.stderr
+    assert "spec.type is 'filter', which no actuator" in done.stderr
     assert report is None
 
 
@@ -181,7 +161,7 @@ def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
     done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1")
     assert broken_rules(report) == set()
     assert "Taking over from a Go extension" in done.stdout
-    names = {one["name"] for one in report["evidence"]["bystanders"]}
+    names = {bystander["name"] for bystander in report["evidence"]["bystanders"]}
     assert {f"ManagedResource {name}" for name in GO_PARTS} <= names
     text = report["evidence"]["scenarioText"]
     assert text.startswith("After a take-over from a Go extension: ")
@@ -189,10 +169,15 @@ def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
 
 def test_a_take_over_of_nothing_fails(drill):
     _, report = drill(
-        "all_of_it:TakesOverNothing", "--scenario", "take-over", "--shoots", "1", status=1
+        "tests.support.drills.affordable:TakesOverNothing",
+        "--scenario",
+        "take-over",
+        "--shoots",
+        "1",
+        status=1,
     )
     assert broken_rules(report) == {"I2"}
-    [problem] = [one for finding in report["findings"] for one in finding["problems"]]
+    [problem] = [problem for finding in report["findings"] for problem in finding["problems"]]
     assert problem.endswith("the rehearsal has none, so no take-over was rehearsed")
 
 
@@ -210,7 +195,7 @@ def test_i2_fails_where_a_take_over_replaces_an_object(drill, monkeypatch):
     assert broken_rules(report) == {"I2"}
 
 
-def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch):
+def test_a_take_over_without_adoption_names_the_refused_object(drill, monkeypatch):
     monkeypatch.setattr("generic.library.managedresources.ours.GO_LIBRARY", {})
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 8.0)
     done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1", status=1)
@@ -222,7 +207,7 @@ def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch)
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_break_that_nothing_showed_is_said(capsys, held):
+def test_a_break_without_effect_is_reported(capsys, held):
     """A release that is made twice is refused by the Target of the first: I4 holds for Helm."""
     problems = () if held else ("made twice",)
     finding = Finding(rule="I4", title="Each external resource was created once", problems=problems)
@@ -252,7 +237,10 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
         ),
         pytest.param(["--break", "each"], 2, "'each' is not one of 'I1', 'I2'", id="each"),
         pytest.param(
-            ["--random-seed", "3"], 2, "--random-seed requires --scenario migration", id="dice"
+            ["--random-seed", "3"],
+            2,
+            "--random-seed requires --scenario migration",
+            id="random-seed",
         ),
         pytest.param(
             [AZURE, "--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
@@ -293,12 +281,6 @@ def foreign(borrowed):
         yield environment, admin
 
 
-def target(foreign):
-    environment, _ = foreign
-    context = yaml.safe_load(environment.kubeconfig.read_text())["current-context"]
-    return ["--kubeconfig", str(environment.kubeconfig), "--context", context]
-
-
 def everything(admin):
     """All namespaces, Clusters and CRDs, by name and version."""
     found = {}
@@ -311,21 +293,23 @@ def everything(admin):
 
 def drilled(admin, resource=NAMESPACES):
     """The namespaces of drills; those of one before may still be ending."""
-    return {obj["metadata"]["name"] for obj in admin.list(resource, label_selector=LABEL)}
+    return {obj["metadata"]["name"] for obj in admin.list(resource, label_selector=DRILL_LABEL)}
 
 
 def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, drill):
     _, admin = foreign
     before = everything(admin)
-    _, report = drill("--shoots", "1", *target(foreign))
+    _, report = drill("--shoots", "1", *target(foreign[0]))
     assert broken_rules(report) == set()
     assert everything(admin) == before
 
 
 def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     _, admin = foreign
-    before, known, clusters = everything(admin), drilled(admin), drilled(admin, CLUSTERS)
-    command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign)]
+    before = everything(admin)
+    known = drilled(admin)
+    clusters = drilled(admin, CLUSTERS)
+    command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign[0])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     eventually(lambda: len(drilled(admin) - known) > 2, seconds=240)
     time.sleep(0.5)
@@ -340,7 +324,8 @@ def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
 def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, monkeypatch):
     """A controller that accepts every type, and reacts before the drill can send a request."""
     _, admin = foreign
-    before, create = everything(admin), client.HttpClient.create
+    before = everything(admin)
+    create = client.HttpClient.create
 
     def create_and_react(self, resource, obj):
         created = create(self, resource, obj)
@@ -351,7 +336,7 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, 
         return created
 
     monkeypatch.setattr(client.HttpClient, "create", create_and_react)
-    done, report = drill(*target(foreign), status=3)
+    done, report = drill(*target(foreign[0]), status=3)
     assert "another controller reacts" in done.stderr
     assert report is None
     assert everything(admin) == before
@@ -370,22 +355,23 @@ def test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_
     with suppress(NotFound):
         admin.delete(CRDS, ISSUERS)
         eventually(lambda: find(admin, CRDS, ISSUERS) is None)
-    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign), status=3)
+    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign[0]), status=3)
     assert report is None
     printing, _, applying = done.stderr.partition("run: ")[2].partition(" | ")
     assert printing == f"actuator crds --rehearsal {CERTIFICATE} --only {ISSUERS}"
-    assert applying.split() == ["kubectl", *target(foreign), *["apply", "--server-side", "-f", "-"]]
+    apply = ["apply", "--server-side", "-f", "-"]
+    assert applying.split() == ["kubectl", *target(foreign[0]), *apply]
     printed = command(*printing.split()[1:]).stdout
     install_crds(admin, list(yaml.safe_load_all(printed)))
     other = managed_resource_of_another_shoot(admin)
     before = everything(admin)
-    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign))
+    done, report = drill(CERTIFICATE, "--shoots", "1", *target(foreign[0]))
     assert broken_rules(report) == set()
     assert everything(admin) == before
     where = (MANAGED_RESOURCES, other["metadata"]["name"], other["metadata"]["namespace"])
     assert admin.get(*where) == other, "not even a status"
     told = report["evidence"]
-    assert told["target"]["context"] == target(foreign)[-1]
+    assert told["target"]["context"] == target(foreign[0])[-1]
     assert told["target"]["serverVersion"].startswith("v1.")
     assert f"type drill-{told['drill']}, beside the extensions" in told["manager"]
     assert told["manager"] in " ".join(done.stdout.split())

@@ -10,14 +10,14 @@ from generic.testing.drill.all import rounds
 from generic.testing.drill.trouble import TROUBLES
 from generic.testing.rehearsal import CombinedRehearsal
 
-REHEARSAL = "all_of_it:OneScenario"
+REHEARSAL = "tests.support.drills.affordable:OneScenario"
 
 
 @pytest.fixture
 def drill_all(command, tmp_path, monkeypatch):
     """Holds all drills of a rehearsal in this process.
 
-    After the API server was away, an object waits for as long again at most: its backoff doubles.
+    After an outage of the API server, an object waits for as long again at most, by its backoff.
     On a slow machine the server needs a minute to start.
     """
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 300.0)
@@ -54,7 +54,7 @@ def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
 
 
 def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all, tmp_path):
-    done = drill_all("all_of_it:NoOutside", "--shoots", "1", status=3)
+    done = drill_all("tests.support.drills.affordable:NoOutside", "--shoots", "1", status=3)
     assert "0 of 6 hold" in done.stdout
     assert "outside does not start" in " ".join(done.stdout.split())
     assert "outside does not start" in (tmp_path / "index.html").read_text()
@@ -67,17 +67,15 @@ def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all, tmp
         (AzureRehearsal, ["take-over", "webhooks-down", "migration"]),
     ],
 )
-def test_the_rounds_are_all_scenarios_with_all_troubles_and_what_the_rehearsal_supports(
-    rehearsal, more
-):
+def test_the_rounds_are_scenarios_with_all_troubles_and_supported_scenarios_alone(rehearsal, more):
     together = CombinedRehearsal([rehearsal()])
-    found = [(one.scenario, one.trouble.name) for one in rounds(together)]
+    found = [(round_.scenario, round_.trouble.name) for round_ in rounds(together)]
     pairs = {(name, trouble.name) for name in together.scenarios for trouble in TROUBLES}
     assert set(found) == {*pairs, *((name, "calm") for name in more)}
-    assert len({one.folder for one in rounds(together)}) == len(found)
+    assert len({round_.folder for round_ in rounds(together)}) == len(found)
 
 
 @pytest.mark.parametrize("flags", [["--scenario", "deletion-denied"], ["--break", "I1"]])
-def test_what_does_not_go_with_all_is_refused_in_one_sentence(drill_all, flags):
+def test_an_option_incompatible_with_all_is_refused_in_one_sentence(drill_all, flags):
     done = drill_all(REHEARSAL, *flags, status=2)
     assert "--all selects scenarios" in done.stderr

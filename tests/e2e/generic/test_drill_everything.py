@@ -13,7 +13,7 @@ LOCAL = "extensions.local.rehearsal:LocalRehearsal"
 
 @pytest.fixture
 def drill(command, tmp_path):
-    """Holds a drill in this process; what it said, and its report if there is one."""
+    """Runs a drill in this process; returns its output, and its report if there is one."""
 
     def hold(*arguments, status=0):
         flags = ("--scenario", "everything-fails", "--output", tmp_path)
@@ -37,7 +37,7 @@ def test_shoots_with_all_kinds_go_and_the_record_and_the_outside_agree(drill):
     assert all(life["gone"] is not None for life in lives)
     late = {life["kind"] for life in lives if life["forced"] is None}
     assert late == {"BackupBucket", "BackupEntry"}, "these are deleted when the outside works"
-    assert report["evidence"]["outsideAfter"]
+    assert report["evidence"]["resourcesAfter"]
 
 
 def test_a_check_fails_also_with_the_kinds_of_two_extensions(drill):

@@ -14,7 +14,7 @@ from generic.testing.drill.kills.child import STOP, Order
 ZYGOTE = [sys.executable, "-m", "generic.testing.drill.kills.child"]
 
 
-def test_what_a_child_was_killed_while_reading_is_no_order():
+def test_an_order_that_a_killed_child_read_partly_is_ignored():
     """Both read the same pipe, byte for byte, and a kill does not wait for the end of a line."""
     rests = b"".join(STOP[read:] for read in range(len(STOP)))
     ended = subprocess.run(ZYGOTE, input=rests, capture_output=True, timeout=120, check=False)
@@ -33,7 +33,7 @@ class Talkative(LocalRehearsal):
 """
 
 
-def test_what_an_author_prints_is_no_answer(tmp_path):
+def test_output_of_an_author_is_no_answer(tmp_path):
     (tmp_path / "talkative.py").write_text(TALKATIVE)
     order = Order(kubeconfig="missing", type="x", shared=[{}], calls=str(tmp_path / "calls"))
     done = subprocess.run(

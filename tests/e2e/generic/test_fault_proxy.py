@@ -6,11 +6,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import attrs
 import pytest
-from builders import cluster, infrastructure
-from harness import PATIENCE, ROLES, Script, Seed, eventually, is_allowed, running
 
 from actuator import Resource
 from actuator.errors import (
@@ -28,19 +27,29 @@ from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import EventType, header
 from generic.kube.informer import Informer
 from generic.kube.store import Store
-from generic.testing import faults
 from generic.testing.envtest import Environment
-from generic.testing.faults import (
+from generic.testing.seed import install
+from hack import faults
+from hack.faults import (
     Effect,
     Fault,
     FaultProxy,
     FaultyActuator,
+    KillableServer,
     Revocation,
     Revoked,
-    Server,
 )
-from generic.testing.seed import install
 from tests.soak.script import random_script
+from tests.support.cluster.harness import (
+    PATIENCE,
+    ROLES,
+    Script,
+    Seed,
+    eventually,
+    is_allowed,
+    running,
+)
+from tests.support.objects.builders import cluster, infrastructure
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -106,7 +115,7 @@ def test_the_proxys_kubeconfig_is_private_and_has_no_credentials_of_the_cluster(
     assert environment.admin_token not in proxy.kubeconfig.read_text()
 
 
-def test_who_has_not_the_proxys_kubeconfig_is_not_let_in(environment, proxy, tmp_path):
+def test_a_client_without_the_proxys_kubeconfig_is_refused(environment, proxy, tmp_path):
     with FaultProxy(environment.kubeconfig, tmp_path) as other:
         stranger = connect(other.kubeconfig, server=proxy.url)
         with pytest.raises(Unavailable):
@@ -143,7 +152,7 @@ def test_a_request_whose_answer_is_dropped_was_carried_out(proxy, far, admin, na
     assert names(admin, namespace) == {"a"}
 
 
-def test_a_delayed_request_arrives_even_if_nobody_waits_for_it(proxy, far, admin, namespace):
+def test_a_delayed_request_arrives_even_if_its_client_stopped_waiting(proxy, far, admin, namespace):
     injection = proxy.inject(Fault(effect=Effect.DELAY, seconds=0.6, verbs=["create"]))
     start = time.monotonic()
     far.create(CONFIG_MAPS, config_map(namespace, "a"))
@@ -177,7 +186,9 @@ def test_a_stalled_request_is_never_answered(proxy, far, admin, namespace):
         (503, Unavailable),
     ],
 )
-def test_an_answer_is_what_the_api_server_would_say(proxy, far, admin, namespace, status, error):
+def test_an_injected_answer_has_the_form_of_the_api_server(
+    proxy, far, admin, namespace, status, error
+):
     fault = Fault(effect=Effect.ANSWER, status=status, retry_after=7, name="a", times=1)
     proxy.inject(fault)
     with pytest.raises(error) as caught:
@@ -209,7 +220,7 @@ def watching(client, namespace, **options):
     def relisted(_kind, reason):
         lists.append(reason)
 
-    events = []
+    events: list[Any] = []
     informer = Informer(
         client, store, events.append, namespace=namespace, relisted=relisted, **options
     )
@@ -245,10 +256,10 @@ def test_a_410_inside_a_watch_leads_to_a_new_list_and_nothing_is_missed(
 
 
 def test_a_watch_is_cut_after_as_many_lines_as_the_fault_says(proxy, far, admin, namespace):
-    """Without bookmarks, which are lines too: one may come a second after the watch began."""
+    """Of one object, and without bookmarks: controllers write to a new namespace, too."""
     injection = proxy.inject(Fault(effect=Effect.CUT_STREAM, namespace=namespace, after=1, times=1))
     version = admin.create(CONFIG_MAPS, config_map(namespace, "a"))["metadata"]["resourceVersion"]
-    query = {"watch": "true", "resourceVersion": version}
+    query = {"watch": "true", "resourceVersion": version, "fieldSelector": "metadata.name=b"}
     with far.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=PATIENCE) as lines:
         admin.create(CONFIG_MAPS, config_map(namespace, "b"))
         assert json.loads(next(lines))["object"]["metadata"]["name"] == "b"
@@ -308,7 +319,9 @@ class Through:
     """A cluster whose users all go through a proxy."""
 
     def __init__(self, environment, directory, stack):
-        self.environment, self.directory, self.stack = environment, directory, stack
+        self.environment = environment
+        self.directory = directory
+        self.stack = stack
 
     def user_kubeconfig(self, user):
         kubeconfig = self.environment.user_kubeconfig(user)
@@ -325,7 +338,9 @@ def managed(environment, admin, namespace, directory):
         way = Through(environment, directory, stack)
         with running(way, admin, namespace, actuator) as manager:
             yield (
-                faults.Stage(proxy=way.proxy, actuators=[actuator], admin=admin, role=way.role),
+                faults.FaultStage(
+                    proxy=way.proxy, actuators=[actuator], admin=admin, role=way.role
+                ),
                 manager,
             )
 
@@ -432,7 +447,7 @@ def shoot(own):
 
 
 @pytest.mark.long  # as all that use this cluster, so that one worker starts it
-@pytest.mark.parametrize("server", Server)
+@pytest.mark.parametrize("server", KillableServer)
 def test_a_manager_goes_on_after_a_server_was_killed(own, shoot, tmp_path, server):
     with managed(own, shoot.client, shoot.namespace, tmp_path) as (_, _manager):
         shoot.create(infrastructure(shoot.namespace, shoot.namespace, "kept"))
@@ -453,9 +468,9 @@ def test_a_manager_goes_on_after_a_server_was_killed(own, shoot, tmp_path, serve
 
 @pytest.mark.long
 def test_the_api_server_is_restarted_with_the_etcd_it_needs(own, shoot):
-    own.kill(Server.ETCD)
-    own.kill(Server.APISERVER)
-    own.restart(Server.APISERVER)
+    own.kill(KillableServer.ETCD)
+    own.kill(KillableServer.APISERVER)
+    own.restart(KillableServer.APISERVER)
     assert connect(own.kubeconfig).get(CLUSTERS, shoot.namespace)
 
 
@@ -472,4 +487,4 @@ def test_after_a_random_script_every_object_is_where_it_should_be(own, shoot, tm
         eventually(lambda: shoot.is_gone("old"))
         lives(shoot, "after")
         checks = manager.check_ready()  # that of Orphans, once refused, asks again after minutes
-        eventually(lambda: not any(checks[one]() for one in ("informers", "workers", "streams")))
+        eventually(lambda: not any(checks[item]() for item in ("informers", "workers", "streams")))

@@ -9,18 +9,19 @@ from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 
-import fenced
 import pytest
-from builders import infrastructure
-from harness import PATIENCE, Script, eventually, own_user, running
 
 from actuator.errors import LeaseLost
-from generic.controller.metrics import Metrics
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
 from generic.manager.options import Options
-from generic.testing.faults import Effect, Fault, FaultProxy
+from generic.serving.metrics import Metrics
+from hack.faults import Effect, Fault, FaultProxy
+from tests.support.cluster.harness import PATIENCE, Script, eventually, own_user, running
+from tests.support.objects.builders import infrastructure
+from tests.support.objects.present import present
+from tests.support.programs import suspended_manager as fenced
 
 WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 SHORT = Timing(lease_duration=8.0, renew_deadline=6.0, retry_period=0.4)
@@ -29,7 +30,7 @@ NAMES = [f"infra-{number}" for number in range(4)]
 
 
 class Counts:
-    """What comes by from now on: writes of the lease, and all other writes."""
+    """Counts of writes from its creation on: of the lease, and all others."""
 
     def __init__(self, proxy):
         self._lease = self._count(proxy, "leases.*")
@@ -45,7 +46,7 @@ class Counts:
 
 @pytest.fixture
 def proxy(environment, admin, namespace, tmp_path):
-    """The way of a manager that may do what the sleeper may."""
+    """A proxy for a manager with the permissions of the sleeper."""
     manager = fenced.manager(namespace, tmp_path)
     with (
         own_user(environment, admin, manager, namespace) as kubeconfig,
@@ -58,13 +59,14 @@ def proxy(environment, admin, namespace, tmp_path):
 def sleeper(proxy, namespace, folder):
     command = [sys.executable, fenced.__file__, str(proxy.kubeconfig), namespace, str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    stdout = present(process.stdout)
     try:
-        assert process.stdout.readline() == b"started\n"
+        assert stdout.readline() == b"started\n"
         yield process
     finally:
         process.kill()
         process.wait()
-        process.stdout.close()
+        stdout.close()
 
 
 def notes(folder, name):
@@ -86,7 +88,7 @@ def holder(client, namespace):
 
 
 @pytest.mark.long
-def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
+def test_a_suspended_leader_writes_nothing_after_another_leads(
     environment, admin, seed, namespace, proxy, gate, tmp_path
 ):
     for name in NAMES:
@@ -98,8 +100,10 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
         eventually(lambda: are_processing(seed, in_flight))  # now it only renews the lease
         process.send_signal(signal.SIGSTOP)
         script = Script(delete=lambda *_: gate.wait(200))
-        election = {"leader_election": True, "max_concurrent_reconciles": 4}
-        with running(environment, admin, namespace, script, **election):
+        options = running(
+            environment, admin, namespace, script, leader_election=True, max_concurrent_reconciles=4
+        )
+        with options:
             eventually(lambda: all(seed.is_ready(name) for name in NAMES))
             second = holder(admin, namespace)
             for name in NAMES:
@@ -122,7 +126,7 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
 
 
 @pytest.mark.long
-def test_who_cannot_renew_stops_before_another_leads(
+def test_a_leader_that_cannot_renew_stops_before_another_leads(
     environment, admin, seed, namespace, proxy, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
@@ -130,7 +134,8 @@ def test_who_cannot_renew_stops_before_another_leads(
     )
     for name in NAMES[:2]:
         seed.create(infrastructure(namespace, namespace, name))
-    leads, stop = threading.Event(), threading.Event()
+    leads = threading.Event()
+    stop = threading.Event()
     was_fenced = []
 
     def lead():
@@ -175,7 +180,7 @@ def test_who_cannot_renew_stops_before_another_leads(
         assert notes(tmp_path, name) == ["called", *["LeaseLost"] * 7, "returned"]
 
 
-def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
+def test_an_actuator_that_never_checks_is_not_called_without_the_lease(
     seed, namespace, start, script, monkeypatch
 ):
     asked = threading.Event()
@@ -188,7 +193,7 @@ def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
     manager = start(script)
     seed.create(infrastructure(namespace, namespace))
     eventually(seed.is_ready)
-    (watched,) = manager._running.wiring.ours.values()
+    (watched,) = manager._running.wiring.routes.ours.values()
     [(controller, _)] = watched.controllers
     monkeypatch.setattr(manager._running, "_elector", SimpleNamespace(check=closed))
     seed.delete()

@@ -1,4 +1,4 @@
-"""`actuator image`: the Dockerfile, and that what it copies is enough to run an extension."""
+"""`actuator image`: the Dockerfile, and that its files are enough to run an extension."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commanding import run_command
-from dockerfile import Builder, BuildError, Image
-from harness import PATIENCE, eventually
-from landscape import GARDENLET, rendered
-from shootside import Extended, shoot_managers
 
 from actuator.interface import Resource
 from actuator.v1alpha1 import Extension
-from extensions.networkfilter.actuator import MANAGED_NAME
+from extensions.networkfilter.actuator import NetworkFilter
 from generic.library.charts import find_helm
 from generic.library.charts.helm import helm_module
 from generic.library.programs.golang import find_go
+from hack.lock import requirements
+from tests.support.cluster.harness import PATIENCE, eventually
+from tests.support.cluster.shoot_extension import Extended, shoot_managers
+from tests.support.landscape.chart import GARDENLET, rendered
+from tests.support.objects.present import present
+from tests.support.pages.commands import run_command
+from tests.support.pages.dockerfile import Builder, BuildError, Image
 
 ROOT = Path(__file__).parents[3]
-NOBODY = 65532
+UNPRIVILEGED = 65532
 PROJECT = """
 [build-system]
 requires = ["hatchling"]
@@ -76,23 +78,30 @@ def framework(work) -> Path:
     return wheel(ROOT, work / "wheels")
 
 
-def as_nobody() -> dict:
-    """How a process is started as the image's user, where this one may do that."""
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+def as_unprivileged() -> dict:
+    """The arguments that start a process as the image's user, where this one may do that."""
+    return (
+        {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []}
+        if os.geteuid() == 0
+        else {}
+    )
 
 
 @pytest.fixture(scope="module")
 def bases(work) -> dict[str, Image]:
     """In place of the base images: a Python that the image's user may run, and Go."""
-    tried = [sys._base_executable, "/usr/bin/python3"]
+    base = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    tried = [str(base), "/usr/bin/python3"]
     for python in tried:
         try:
-            subprocess.run([python, "-c", "import venv"], check=True, timeout=60, **as_nobody())
+            subprocess.run(
+                [python, "-c", "import venv"], check=True, timeout=60, **as_unprivileged()
+            )
             break
         except (OSError, subprocess.CalledProcessError):
             continue
     else:
-        pytest.fail(f"user {NOBODY} may run none of {tried}")
+        pytest.fail(f"user {UNPRIVILEGED} may run none of {tried}")
     programs = work / "base" / "bin"
     programs.mkdir(parents=True)
     for name, program in (("python", python), ("pip", f"{sys.executable} -m pip")):
@@ -103,7 +112,7 @@ def bases(work) -> dict[str, Image]:
     (work / "base" / "go" / "usr" / "local" / "go").symlink_to(goroot)
     (work / "base" / "empty").mkdir()
     env = {"PATH": f"{programs}:{os.defpath}"}
-    return {"BASE": Image(work / "base" / "empty", env), "GO": Image(work / "base" / "go", env)}
+    return {"base": Image(work / "base" / "empty", env), "go": Image(work / "base" / "go", env)}
 
 
 def project(folder: Path, *wheels: Path, requirements: str) -> Path:
@@ -114,16 +123,16 @@ def project(folder: Path, *wheels: Path, requirements: str) -> Path:
     return folder
 
 
-LOCK = (ROOT / "requirements.txt").read_text()
+LOCK = requirements()
 
 
 def write(folder: Path, *arguments: str, status: int = 0) -> str:
-    """Run `actuator image`; return what it wrote to stderr."""
+    """Run `actuator image`; return its stderr."""
     return run_command("image", *arguments, "--output", folder, status=status).stderr
 
 
 def start(image: Image, *arguments: str, **env: str) -> subprocess.Popen[str]:
-    """What the kubelet does: the image's variables, its user, nothing else."""
+    """Start it as the kubelet does: the image's variables, its user, nothing else."""
     names = [image.entrypoint[0], *image.entrypoint[1:], *(arguments or image.command)]
     return subprocess.Popen(
         names,
@@ -132,7 +141,7 @@ def start(image: Image, *arguments: str, **env: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        **as_nobody(),
+        **as_unprivileged(),
     )
 
 
@@ -187,7 +196,7 @@ def test_an_image_has_helm_where_it_is_asked_for(image):
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-        **as_nobody(),
+        **as_unprivileged(),
     )
     assert found.stdout.strip() == f"{image.files}/usr/local/bin/helm"
 
@@ -212,29 +221,30 @@ def test_an_image_runs_a_manager_and_nothing_is_written_into_it(
             extended.deploy("reconcile", type="networking-filter")
 
             def ready():
-                assert process.poll() is None, process.stdout.read()
+                assert process.poll() is None, present(process.stdout).read()
                 return extended.is_ready()
 
             eventually(ready)
-            [secret] = extended.managed(MANAGED_NAME)["spec"]["secretRefs"]
+            [secret] = extended.managed(NetworkFilter.managed_name)["spec"]["secretRefs"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.communicate()
     data = extended.client.get(Resource("v1", "secrets"), secret["name"], namespace)["data"]
-    assert b"mirror/filter:2" in b"".join(base64.b64decode(one) for one in data.values())
+    assert b"mirror/filter:2" in b"".join(base64.b64decode(item) for item in data.values())
     assert files_of(image) == before
 
 
 def mounted(folder: Path, source: Path) -> tuple[Path, Path]:
     """A kubeconfig and an image vector, as volumes for the image's user."""
     folder.mkdir(mode=0o755)
-    kubeconfig, images = folder / "kubeconfig", folder / "images.yaml"
+    kubeconfig = folder / "kubeconfig"
+    images = folder / "images.yaml"
     kubeconfig.touch(mode=0o600)
     kubeconfig.write_bytes(source.read_bytes())
     if not os.geteuid():
-        os.chown(kubeconfig, NOBODY, NOBODY)
+        os.chown(kubeconfig, UNPRIVILEGED, UNPRIVILEGED)
     entry = {"name": "network-filter", "ref": "mirror/filter:2"}
     images.write_text(yaml.dump({"images": [entry]}))
     return kubeconfig, images
@@ -250,7 +260,7 @@ def build(work, framework, bases, tmp_path):
 
     def make(requirements: str, *extras: str) -> Image:
         context = project(tmp_path / "context", framework, requirements=requirements)
-        write(context, "extensions.aws:extension", *(f"--extra={one}" for one in extras))
+        write(context, "extensions.aws:extension", *(f"--extra={extra}" for extra in extras))
         return Builder(context, tmp_path / "stages", bases).build()
 
     return make
@@ -288,14 +298,6 @@ def test_two_versions_of_a_wheel_end_the_build(work, bases, tmp_path):
         Builder(context, work / "two-versions", bases).build()
 
 
-def test_the_lock_of_images_has_the_versions_and_hashes_that_are_tested():
-    entries = re.compile(r"^\S+==(?:.+\\\n)*.+\n", re.MULTILINE)
-    tested = set(entries.findall((ROOT / "constraints.txt").read_text()))
-    image = entries.findall(LOCK)
-    assert len(image) > 10
-    assert [one.partition(" ")[0] for one in image if one not in tested] == []
-
-
 @pytest.fixture
 def written(tmp_path) -> str:
     """The Dockerfile of the default."""
@@ -307,28 +309,71 @@ def test_the_image_has_the_user_and_the_program_that_the_chart_expects(written, 
     flags = ("--output", tmp_path, "--name", "mine")
     run_command("chart", "extensions.aws:extension", *flags)
     objects = rendered(tmp_path / "mine", "default", GARDENLET)
-    [pod] = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "Deployment"]
+    [pod] = [
+        object_["spec"]["template"]["spec"]
+        for object_ in objects
+        if object_["kind"] == "Deployment"
+    ]
     security = pod["securityContext"]
     assert f"\nUSER {security['runAsUser']}:{security['runAsGroup']}\n" in written
     program, _ = pod["containers"][0]["command"]
     assert f'\nENTRYPOINT ["{program}"]\n' in written
-    [mount] = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "tmp"]
+    [mount] = [
+        volume_mount
+        for volume_mount in pod["containers"][0]["volumeMounts"]
+        if volume_mount["name"] == "tmp"
+    ]
     assert f" HOME={mount['mountPath']} " in written
 
 
-def test_the_base_images_are_arguments_and_new_enough(written):
-    defaults = dict(re.findall(r"^ARG (\w+)=(.*)$", written, re.MULTILINE))
-    python, go = (re.findall(r"\d+", defaults[name]) for name in ("BASE", "GO"))
+def test_the_base_images_are_new_enough_and_where_tools_find_them(written):
+    """Dependabot reads FROM lines, not the arguments that they refer to."""
+    bases = re.findall(r"^FROM (\S+:\S+) AS (base|go)$", written, re.MULTILINE)
+    (python, _), (go, _) = [(re.findall(r"\d+", image), stage) for image, stage in bases]
     assert tuple(map(int, python)) >= (3, 11)
     assert tuple(map(int, go)) >= helm_module().go_version[:2]
-    assert set(re.findall(r"^FROM (\S+)", written, re.MULTILINE)) == {
-        "${BASE}",
-        "${GO}",
-        "build",
-        "with-helm-${HELM}",
-    }
-    assert defaults["HELM"] == "no"
-    assert "\nFROM ${BASE} AS with-helm-no\n\nFROM" in written  # nothing is added
+    others = re.findall(r"^FROM ([^\s:]+)(?: AS .*)?$", written, re.MULTILINE)
+    assert others == ["base", "build", "base", "base", "with-helm-${HELM}"]
+    assert "\nARG HELM=no\n" in written
+    assert "\nFROM base AS with-helm-no\n\nFROM" in written  # nothing is added
+
+
+def pinned(folder: Path, **digests: str) -> None:
+    """Give these base images a digest, as Dependabot does."""
+    text = (folder / "Dockerfile").read_text()
+    for stage, digest in digests.items():
+        text = re.sub(rf"\n(FROM .+) AS {stage}\n", rf"\n\1{digest} AS {stage}\n", text)
+    (folder / "Dockerfile").write_text(text)
+
+
+DIGEST = "@sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("helm", "digests", "stage"),
+    [
+        ((), {}, "base"),
+        ((), {"base": "@sha256:abc"}, "base"),
+        ((), {"base": DIGEST.upper()}, "base"),
+        ((), {"go": DIGEST}, "base"),
+        (("--helm",), {"base": DIGEST}, "go"),
+        ((), {"base": DIGEST}, ""),
+        (("--helm",), {"base": DIGEST, "go": DIGEST}, ""),
+    ],
+)
+def test_each_base_image_that_is_used_needs_a_digest(written, tmp_path, helm, digests, stage):
+    pinned(tmp_path, **digests)
+    flags = (*helm, "--require-digests")
+    error = write(tmp_path, "extensions.aws:extension", *flags, status=1 if stage else 0)
+    assert not stage or f" AS {stage}: no digest; append @sha256:DIGEST, which `docker" in error
+
+
+def test_base_images_are_kept_and_everything_else_is_written_again(written, tmp_path):
+    pinned(tmp_path, base=DIGEST)
+    mirrored = (tmp_path / "Dockerfile").read_text().replace("golang:1.26", "mirror:5000/go:2")
+    (tmp_path / "Dockerfile").write_text(mirrored + "# an edit\n")
+    write(tmp_path, "extensions.aws:extension")
+    assert (tmp_path / "Dockerfile").read_text() == mirrored
 
 
 @pytest.mark.parametrize(
@@ -340,7 +385,7 @@ def test_the_base_images_are_arguments_and_new_enough(written):
         (["extensions.aws:extension", "--extra", 'sec rets"'], 2, "expected an extra"),
     ],
 )
-def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, status, words, tmp_path):
+def test_invalid_arguments_write_no_dockerfile(arguments, status, words, tmp_path):
     assert words in write(tmp_path, *arguments, status=status)
     assert list(tmp_path.iterdir()) == []
 
@@ -356,7 +401,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     assert "cannot write" in error
 
 
-def test_as_a_command_it_says_what_it_has_written(command, tmp_path):
+def test_the_command_lists_the_files_it_wrote(command, tmp_path):
     done = command("image", "extensions.aws:extension", "--output", tmp_path / "new")
     written = {Path(line) for line in done.stdout.splitlines()}
     assert written == set((tmp_path / "new").iterdir())

@@ -9,12 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually, own_user
 
 from generic.manager.manager import Manager
+from tests.support.cluster.harness import (
+    FINALIZER,
+    OPERATION,
+    TIMESTAMP,
+    Script,
+    eventually,
+    own_user,
+)
+from tests.support.objects.builders import cluster, infrastructure
+from tests.support.objects.present import present
 
-VICTIM = Path(__file__).parents[2].joinpath("victim.py")
+PROGRAM = Path(__file__).parents[2].joinpath("support", "crash_program.py")
 NAMES = [f"infra-{number}" for number in range(8)]
 KILLS = 2
 MANY = [f"many-{number}" for number in range(60)]
@@ -22,7 +30,7 @@ WORKERS = 3
 
 
 @pytest.fixture
-def dice(request):
+def rng(request):
     """Random numbers from a seed that is printed, and can be given: KILL_SEED=…"""
     number = int(os.environ.get("KILL_SEED") or random.randrange(10**6))
     print(f"KILL_SEED={number}")
@@ -39,18 +47,20 @@ class Victims:
 
     @contextmanager
     def one(self):
-        command = [sys.executable, str(VICTIM), str(self.kubeconfig)]
-        command += [self.seed.namespace, str(self.folder), str(WORKERS)]
+        command = [sys.executable, str(PROGRAM), self.seed.namespace, str(self.folder)]
+        command += [f"--kubeconfig={self.kubeconfig}", f"--max-concurrent-reconciles={WORKERS}"]
+        command += ["--health-bind-address=0", "--metrics-bind-address=0", "--log-level=error"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        stdout = present(process.stdout)
         try:
-            assert process.stdout.readline() == b"working\n"
+            assert stdout.readline() == b"working\n"
             yield process
         finally:
             process.kill()
             process.wait()
-            process.stdout.close()
+            stdout.close()
 
-    def survive(self, act, done, dice):
+    def survive(self, act, done, rng):
         """`act`, with a manager that is killed again and again; then one that may finish."""
         acted = False
         for _ in range(KILLS):
@@ -58,12 +68,12 @@ class Victims:
                 if not acted:
                     act()
                     acted = True
-                time.sleep(dice.uniform(0, 0.25))
+                time.sleep(rng.uniform(0, 0.25))
         with self.one():
             eventually(lambda: all(done(name) for name in NAMES), seconds=100)
 
     def calls(self, operation):
-        lines = (self.folder / "calls").read_text().splitlines()
+        lines = (self.folder / "done").read_text().splitlines()
         return {name for what, name in map(str.split, lines) if what == operation}
 
     def counted(self):
@@ -75,7 +85,7 @@ class Victims:
 
 @pytest.fixture
 def victims(environment, admin, seed, tmp_path):
-    for notes in ("calls", "counted"):
+    for notes in ("done", "counted", "leaves"):
         (tmp_path / notes).touch()
     manager = Manager()
     manager.add(Script(), type=seed.namespace)
@@ -93,31 +103,31 @@ def unowned(obj):
     return FINALIZER not in (obj["metadata"].get("finalizers") or [])
 
 
-def test_creation_survives(seed, victims, dice):
-    victims.survive(lambda: create(seed), seed.is_ready, dice)
+def test_creation_survives(seed, victims, rng):
+    victims.survive(lambda: create(seed), seed.is_ready, rng)
     assert victims.calls("reconcile") == set(NAMES)
     assert len(victims.things()) == len(NAMES), "each was made once"
     kept = {seed.status(name)["providerStatus"]["thing"] for name in NAMES}
     assert kept == {thing.name for thing in victims.things()}
 
 
-def test_a_requested_reconcile_survives(seed, victims, dice):
+def test_a_requested_reconcile_survives(seed, victims, rng):
     with victims.one():
         create(seed)
         eventually(lambda: all(seed.is_ready(name) for name in NAMES))
-    (victims.folder / "calls").write_text("")
+    (victims.folder / "done").write_text("")
 
     def ask():
         for name in NAMES:
             seed.ask("reconcile", name)
 
-    victims.survive(ask, seed.is_ready, dice)
+    victims.survive(ask, seed.is_ready, rng)
     assert victims.calls("reconcile") == set(NAMES), "no request is lost"
     assert len(victims.things()) == len(NAMES)
 
 
 @pytest.mark.parametrize("forced", [False, True])
-def test_deletion_survives(seed, victims, dice, forced):
+def test_deletion_survives(seed, victims, rng, forced):
     with victims.one():
         create(seed)
         eventually(lambda: all(seed.is_ready(name) for name in NAMES))
@@ -128,18 +138,18 @@ def test_deletion_survives(seed, victims, dice, forced):
         for name in NAMES:
             seed.delete(name)
 
-    victims.survive(delete, seed.is_gone, dice)
+    victims.survive(delete, seed.is_gone, rng)
     assert victims.calls("force_delete" if forced else "delete") == set(NAMES)
     assert len(victims.things()) == (len(NAMES) if forced else 0)
-    recorded = {event["involvedObject"]["name"] for event in seed.events("LeftOutside")}
+    recorded = {event["involvedObject"]["name"] for event in seed.events("OrphansRecorded")}
     assert recorded == (set(NAMES) if forced else set()), "each is on record, or none"
 
 
-def test_a_kill_costs_the_count_of_final_outcomes_one_for_each_worker_at_most(seed, victims, dice):
+def test_a_kill_costs_the_count_of_final_outcomes_one_for_each_worker_at_most(seed, victims, rng):
     with victims.one():
         create(seed, MANY)
         eventually(lambda: all(seed.is_ready(name) for name in MANY))
-    kill_after = dice.randint(1, len(MANY) // 4)
+    kill_after = rng.randint(1, len(MANY) // 4)
     for name in MANY:  # while nobody runs, who might be done before the last of them
         seed.delete(name)
     with victims.one():
@@ -153,7 +163,7 @@ def test_a_kill_costs_the_count_of_final_outcomes_one_for_each_worker_at_most(se
     assert set(counted) <= {f"deleted {name}" for name in MANY}
 
 
-def test_migration_survives(seed, victims, dice):
+def test_migration_survives(seed, victims, rng):
     with victims.one():
         create(seed)
         eventually(lambda: all(seed.is_ready(name) for name in NAMES))
@@ -166,13 +176,13 @@ def test_migration_survives(seed, victims, dice):
         obj = seed.get(name)
         return unowned(obj) and OPERATION not in obj["metadata"].get("annotations", {})
 
-    victims.survive(ask, moved, dice)
+    victims.survive(ask, moved, rng)
     assert {seed.last_operation(name) for name in NAMES} == {("Migrate", "Succeeded")}
     assert len(victims.things()) == len(NAMES)
 
 
-def test_restore_survives(seed, victims, dice):
-    victims.survive(lambda: create(seed, **{OPERATION: "restore"}), seed.is_ready, dice)
+def test_restore_survives(seed, victims, rng):
+    victims.survive(lambda: create(seed, **{OPERATION: "restore"}), seed.is_ready, rng)
     assert victims.calls("restore") == set(NAMES)
     assert len(victims.things()) == len(NAMES)
     for name in NAMES:

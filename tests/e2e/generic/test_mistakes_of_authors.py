@@ -1,6 +1,6 @@
-"""The mistakes of authors, each made as an author makes it: one sentence says what to do.
+"""The mistakes of authors, each made as an author makes it: one sentence names the remedy.
 
-Each row runs what the author would run: `actuator run`, `actuator drill` or `actuator dev`, or the
+Each row runs a command of the author: `actuator run`, `actuator drill` or `actuator dev`, or the
 manager with an object of the extension. Variants of a mistake are in
 `tests/unit/generic/test_mistakes.py`, wrong command lines in `test_wrong_inputs.py` beside it.
 """
@@ -12,12 +12,12 @@ import runpy
 import socket
 from pathlib import Path
 
-import builders
 import pytest
-from developing import Development
-from harness import eventually
 
-from generic.controller.logs import TextFormatter
+from generic.serving.logs import TextFormatter
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
+from tests.support.programs.dev import Development
 
 HEAD = """
 from dataclasses import dataclass
@@ -26,10 +26,11 @@ from typing import ClassVar
 import attrs
 
 from actuator import *
-from actuator.meta import Kind, Object, own_kind
+from actuator.interface import C
+from actuator.meta import Kind, Object, Raw, own_kind
 from actuator.v1alpha1 import Infrastructure
 
-class Base(Actuator[Infrastructure]):
+class Base(Actuator[Infrastructure, C]):
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
 
@@ -38,7 +39,7 @@ class Config(ProviderConfig):
     api_version: str = "mine.example.org/v1"
     kind: str = "MyConfig"
 
-class Network(Base):
+class Network(Base[Raw]):
 """
 TAIL = """
 def extension(manager):
@@ -79,19 +80,19 @@ CLASSES = {
     ),
     "dataclass configuration": (
         (
-            "    @dataclass\n    class X(ProviderConfig):\n        size: int = 1\n"
-            "    provider_config = X"
+            "    pass\n@dataclass\nclass X(ProviderConfig):\n    size: int = 1\n"
+            "class Network(Base[X]): ..."
         ),
         rf"X: it is a dataclass; declare it with @attrs\.frozen\(kw_only=True\) instead {HERE}",
     ),
     "undecorated configuration": (
-        "    class X(Config):\n        size: int = 1\n    provider_config = X",
+        "    pass\nclass X(Config):\n    size: int = 1\nclass Network(Base[X]): ...",
         rf"X: it is no attrs class, .*; decorate it with @attrs\.frozen\(kw_only=True\) {HERE}",
     ),
     "mutable default": (
         (
-            "    @attrs.frozen(kw_only=True)\n    class X(Config):\n        zones: list[str] = []\n"
-            "    provider_config = X"
+            "    pass\n@attrs.frozen(kw_only=True)\nclass X(Config):\n    zones: list[str] = []\n"
+            "class Network(Base[X]): ..."
         ),
         rf"X: zones: all objects share the default .*; use attrs\.field\(factory=list\) {HERE}",
     ),
@@ -213,15 +214,15 @@ CALLS = {
     ),
     "undeclared permission": (
         f"{RECONCILE}ctx.client.get(Resource('v1', 'configmaps'), 'x', obj.metadata.namespace)",
-        r'add Permission\(api_version="v1", resource="configmaps", verbs=\["get"\]\) to the `per',
+        r'add Resource\("v1", "configmaps"\)\.permission\("get"\) to the `permissions',
     ),
     "provider configuration of another kind": (
-        "    provider_config = Config",
+        "    pass\nclass Network(Base[Config]): ...",
         r"spec\.providerConfig: other\.\S+/v1 Other is not supported; set apiVersion mine\.\S+",
     ),
     "blocking call": (
-        "    def reconcile(self, ctx, obj, cluster):\n        GATE.wait(30)",
-        r"Network\.reconcile has not returned for 1 s; its thread is at mine\.py:\d+",
+        "    def reconcile(self, ctx, obj, cluster):\n        GATE.wait(300)",
+        r"Network\.reconcile has not returned for \d+ s; its thread is at mine\.py:\d+",
     ),
 }
 BUGS = {
@@ -280,7 +281,7 @@ def test_a_mistake_on_the_command_line(command, environment, line, words):
 @pytest.mark.parametrize(("body", "words"), [*CALLS.values(), *BUGS.values()], ids=[*CALLS, *BUGS])
 def test_a_mistake_in_a_call(seed, start, gate, caplog, monkeypatch, body, words):
     """The status and the log have the sentence; only a bug of another kind has a traceback."""
-    monkeypatch.setattr("generic.reconciler.invoker.BLOCKS_AFTER", 1.0)
+    monkeypatch.setattr("generic.reconciler.invoker.BLOCKS_AFTER_SECONDS", 1.0)
     Path("mine.py").write_text(f"{HEAD}{body}\n")
     module = runpy.run_path("mine.py", {"GATE": gate})
     start(module["Network"]())
@@ -296,11 +297,13 @@ def test_a_mistake_in_a_call(seed, start, gate, caplog, monkeypatch, body, words
     formatter = TextFormatter(tracebacks=False, colour=False)
 
     def logged():
-        found = [formatter.format(one) for one in caplog.records if one.levelname != "INFO"]
+        found = [
+            formatter.format(record) for record in caplog.records if record.levelname != "INFO"
+        ]
         return [
-            one
-            for one in found
-            if re.search(rf"{words}|call blocks .* at=mine", one.replace('\\"', '"'))
+            item
+            for item in found
+            if re.search(rf"{words}|call blocks .* at=mine", item.replace('\\"', '"'))
         ]
 
     lines = eventually(logged)
@@ -316,7 +319,9 @@ def test_a_missing_crd(seed, start, caplog):
     )
     Path("mine.py").write_text(f"{HEAD}    pass\n{text}")
     start(runpy.run_path("mine.py")["Tenants"]())
-    [line] = eventually(lambda: [one for one in caplog.records if "not served" in one.message])
+    [line] = eventually(
+        lambda: [record for record in caplog.records if "not served" in record.message]
+    )
     assert line.fields["resources"] == ["tenants.absent.example.org"]
     assert "install the CRD" in line.fields["remedy"]
     assert "`actuator crds MODULE:CLASS`" in line.fields["remedy"]

@@ -1,4 +1,4 @@
-"""`actuator orphans list / verify / close`: what a force deletion left, looked after."""
+"""`actuator orphans list / verify / close`: records of a force deletion."""
 
 import json
 import subprocess
@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 import attrs
 import pytest
 import yaml
-from harness import BINDINGS, ROLES, eventually, is_allowed
 
 from actuator import ExternalResource
 from actuator.errors import ActuatorError, ApiError, NotFound
-from actuator.meta import format_time
+from actuator.meta import Raw, format_time
 from generic.kube.client import connect
 from generic.kube.crds import crd
+from generic.manager.orphans.ledger import find, read_orphans, short_names, write_status
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.reconciler.orphans.ledger import find, read_orphans, short_names, write_status
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
+from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowed
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 NOW = datetime.now(UTC)
@@ -49,7 +49,7 @@ def extension(manager):
 
 @pytest.fixture(scope="module")
 def environment(clusters):
-    """A cluster that is lent to us: nobody else sees what is on record there, and its CRD."""
+    """A borrowed cluster: no other test uses its orphans and their CRD."""
     with pytest.MonkeyPatch.context() as patch:
         clusters.patch(patch)
         with Environment() as running:
@@ -60,8 +60,8 @@ def environment(clusters):
 def admin(environment):
     install(environment, [Orphan])
     client = connect(environment.kubeconfig)
-    for one in client.list(ORPHANS):  # of those who had it before
-        client.delete(ORPHANS, one["metadata"]["name"])
+    for obj in client.list(ORPHANS):  # of those who had it before
+        client.delete(ORPHANS, obj["metadata"]["name"])
     return client
 
 
@@ -76,10 +76,10 @@ def extension(tmp_path, monkeypatch, namespace):
 
 @pytest.fixture
 def keep(admin, namespace):
-    """Records orphans; no others are on record meanwhile, and none afterwards."""
+    """Records orphans; no others exist meanwhile, and none afterwards."""
 
     def keep(id="", *, kind="Infrastructure", type=namespace, uid="", state="", **more):
-        let_go = OrphanedFrom(
+        release = OrphanedFrom(
             api_version="extensions.gardener.cloud/v1alpha1",
             kind=kind,
             namespace=namespace,
@@ -90,7 +90,7 @@ def keep(admin, namespace):
         given = {"type": "Test::VPC", "id": id, "region": "eu-west-1"} | more
         resource = ExternalResource(**given)
         reason = OrphanReason.FORCED
-        name = record(admin, let_go, resource, reason, "revoked", NOW).metadata.name
+        name = record(admin, release, resource, reason, "revoked", NOW).metadata.name
         if state:
             status = {"state": state, "verifiedAt": format_time(NOW)}
             patch = [{"op": "add", "path": "/status", "value": status}]
@@ -98,13 +98,13 @@ def keep(admin, namespace):
         return name
 
     yield keep
-    for one in admin.list(ORPHANS):
-        admin.delete(ORPHANS, one["metadata"]["name"])
+    for obj in admin.list(ORPHANS):
+        admin.delete(ORPHANS, obj["metadata"]["name"])
 
 
 @pytest.fixture
 def call(environment, command):
-    """Calls a command; returns what it wrote to stdout and to stderr."""
+    """Calls a command; returns stdout and stderr."""
 
     def call(*arguments, kubeconfig=environment.kubeconfig, status=0):
         done = command("orphans", *arguments, "--kubeconfig", kubeconfig, status=status)
@@ -117,7 +117,8 @@ def call(environment, command):
 def listed(call):
     """The names in the JSON that `list` prints."""
     return lambda *arguments: {
-        one["name"] for one in json.loads(call("list", "-o", "json", *arguments)[0])["orphans"]
+        orphan["name"]
+        for orphan in json.loads(call("list", "-o", "json", *arguments)[0])["orphans"]
     }
 
 
@@ -126,14 +127,17 @@ def status(admin, name):
 
 
 def test_open_ones_are_listed_and_with_all_the_settled_ones_too(keep, listed):
-    unknown, there = keep("unknown"), keep("there", state="Exists")
-    gone, closed = keep("gone", state="Gone"), keep("closed", state="Closed")
+    unknown = keep("unknown")
+    there = keep("there", state="Exists")
+    gone = keep("gone", state="Gone")
+    closed = keep("closed", state="Closed")
     assert listed() == {unknown, there}
     assert listed("--all") == {unknown, there, gone, closed}
 
 
 def test_a_list_can_be_narrowed(keep, listed, namespace):
-    vpc, subnet = keep("1"), keep("2")
+    vpc = keep("1")
+    subnet = keep("2")
     machine = keep("3", kind="Worker")
     assert listed("--kind", "worker") == {machine}
     assert listed("--shoot", namespace) == {vpc, subnet, machine}
@@ -142,7 +146,7 @@ def test_a_list_can_be_narrowed(keep, listed, namespace):
     assert listed("--type", "Test::Subnet") == set()
 
 
-def test_json_has_all_that_is_on_record(keep, call, namespace):
+def test_json_has_every_recorded_field(keep, call, namespace):
     name = keep("there", tags={"owner": "us"}, state="Exists")
     answer = json.loads(call("list", "-o", "json")[0])
     assert answer["version"] == 1
@@ -211,7 +215,7 @@ def test_yaml_and_json_have_the_same_content(keep, call):
     )
 
 
-def test_an_empty_record_is_said_to_be_empty(keep, call):
+def test_an_empty_record_is_reported_as_empty(keep, call):
     assert call("list")[0] == "no open orphans selected, 0 recorded\n"
     keep("closed", state="Closed")
     assert call("list")[0] == "no open orphans selected, 1 recorded\n"
@@ -219,11 +223,13 @@ def test_an_empty_record_is_said_to_be_empty(keep, call):
 
 
 def test_verify_asks_the_actuator_and_records_its_answers(keep, call, extension, admin):
-    there, gone, unknown = keep("there"), keep("gone"), keep("")
+    there = keep("there")
+    gone = keep("gone")
+    unknown = keep("")
     out, said = call("verify", extension, "-o", "json", status=1)
     assert said == "Error: 2 of 3 still exist or could not be verified\n"
-    answers = {one["name"]: one for one in json.loads(out)["orphans"]}
-    assert {name: one["state"] for name, one in answers.items()} == {
+    answers = {orphan["name"]: orphan for orphan in json.loads(out)["orphans"]}
+    assert {name: answer["state"] for name, answer in answers.items()} == {
         there: "Exists",
         gone: "Gone",
         unknown: "Unverified",
@@ -243,10 +249,11 @@ def test_verify_succeeds_once_nothing_is_left(keep, call, extension, admin):
 
 
 def test_one_that_cannot_be_verified_keeps_no_other_from_it(keep, call, extension, admin):
-    refused, bug = keep("refused", state="Exists"), keep("bug")
+    refused = keep("refused", state="Exists")
+    bug = keep("bug")
     gone = keep("gone")
     out, said = call("verify", extension, "-o", "json", status=1)
-    answers = {one["name"]: one for one in json.loads(out)["orphans"]}
+    answers = {orphan["name"]: orphan for orphan in json.loads(out)["orphans"]}
     assert answers[refused]["problem"] == "the cloud said no"
     assert answers[bug]["problem"] == "KeyError: 'nothing'"
     assert answers[gone]["state"] == "Gone"
@@ -254,14 +261,15 @@ def test_one_that_cannot_be_verified_keeps_no_other_from_it(keep, call, extensio
     assert status(admin, refused)["state"] == "Exists", "what was known before stays"
 
 
-def test_the_table_of_verify_says_what_went_wrong(keep, call, extension):
+def test_the_table_of_verify_has_the_problem(keep, call, extension):
     keep("refused")
     head, line, *_ = call("verify", extension, status=1)[0].splitlines()
     assert line[head.index("PROBLEM") :] == "the cloud said no"
 
 
 def test_orphans_of_other_extensions_are_not_asked_about(keep, call, extension, admin):
-    gone, other = keep("gone"), keep("there", type="gcp")
+    gone = keep("gone")
+    other = keep("there", type="gcp")
     out, said = call("verify", extension, "-o", "json")
     assert json.loads(out)["ofOthers"] == [other]
     assert "skipped 1 open orphans of other extensions" in said
@@ -283,9 +291,10 @@ def test_an_extension_that_serves_none_of_them_verified_nothing(keep, call, exte
 
 
 def test_one_that_is_named_but_served_by_no_actuator_is_not_verified(keep, call, extension):
-    other, gone = keep("there", type="gcp"), keep("gone")
+    other = keep("there", type="gcp")
+    gone = keep("gone")
     out, said = call("verify", extension, other, gone, "-o", "json", status=1)
-    problem = {one["name"]: one["problem"] for one in json.loads(out)["orphans"]}
+    problem = {orphan["name"]: orphan["problem"] for orphan in json.loads(out)["orphans"]}
     assert "serves Infrastructure of type gcp" in problem[other]
     assert problem[gone] == ""
     assert "Error: 1 of 2 still exist or could not be verified" in said
@@ -299,7 +308,7 @@ def test_a_name_that_is_not_there_keeps_no_other_from_being_verified(keep, call,
     assert status(admin, gone)["state"] == "Gone"
 
 
-def test_verify_leaves_alone_what_somebody_closed(keep, call, extension, admin):
+def test_verify_keeps_a_closed_orphan_closed(keep, call, extension, admin):
     closed = keep("there", state="Closed")
     call("verify", extension, closed)
     assert status(admin, closed)["state"] == "Closed"
@@ -314,7 +323,7 @@ def test_many_are_marked_as_gone_only_if_another_exists_or_their_number_is_set(
     for number in range(others):
         keep("there", uid=f"{number}-2")
     out, _ = call("verify", extension, "-o", "json", status=1)
-    problems = {one["problem"] for one in json.loads(out)["orphans"]}
+    problems = {orphan["problem"] for orphan in json.loads(out)["orphans"]}
     states = {status(admin, name).get("state") for name in gone}
     assert states == ({"Gone"} if marked else {"Unverified"})
     doubt = "not recorded: all 6 resources are missing, as with credentials of another account; "
@@ -365,8 +374,9 @@ def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
     assert before["status"]["verifiedAt"]
 
 
-def test_what_was_seen_to_exist_is_closed_only_with_a_flag(keep, call, admin):
-    there, other = keep("there", state="Exists"), keep("unknown")
+def test_an_orphan_that_exists_is_closed_only_with_a_flag(keep, call, admin):
+    there = keep("there", state="Exists")
+    other = keep("unknown")
     out, said = call("close", there, other, status=1)
     assert "still existed at" in said
     assert "--even-if-exists" in said
@@ -378,7 +388,8 @@ def test_what_was_seen_to_exist_is_closed_only_with_a_flag(keep, call, admin):
 
 
 def test_all_that_is_gone_is_closed_at_once_and_nothing_else(keep, call, admin):
-    gone, unknown = [keep("1", state="Gone"), keep("2", state="Gone")], keep("3")
+    gone = [keep("1", state="Gone"), keep("2", state="Gone")]
+    unknown = keep("3")
     call("close", "--all-gone")
     assert [status(admin, name)["state"] for name in gone] == ["Closed", "Closed"]
     assert status(admin, unknown) == {}
@@ -388,7 +399,7 @@ def test_nothing_to_close_is_a_wrong_call(call):
     assert "--all-gone" in call("close", status=2)[1]
 
 
-def test_short_names_tell_apart_and_find_what_they_are_short_for(keep, admin):
+def test_each_short_name_is_unique_and_finds_its_orphan(keep, admin):
     uids = ["0b9e6b1c-0000-4b0a-9a53-000000000001", "0b9e6b1c-1111-4b0a-9a53-000000000002"]
     for uid in uids:
         for id in ("1", "2"):
@@ -396,9 +407,9 @@ def test_short_names_tell_apart_and_find_what_they_are_short_for(keep, admin):
     found = read_orphans(admin)
     short = short_names(found)
     assert len(set(short.values())) == 4
-    for one in found:
-        assert find(found, short[one.metadata.name]) == one
-        assert find(found, one.metadata.name) == one
+    for obj in found:
+        assert find(found, short[obj.metadata.name]) == obj
+        assert find(found, obj.metadata.name) == obj
     with pytest.raises(ActuatorError, match="is ambiguous, it matches"):
         find(found, "0b9e6b1c")
 
@@ -418,7 +429,7 @@ def test_one_that_changed_since_it_was_read_is_not_overwritten(keep, call, admin
 @pytest.mark.parametrize(
     "line", [["list"], ["verify", "EXTENSION"], ["close", "x"], ["reopen", "x"]]
 )
-def test_without_the_crd_one_sentence_says_what_to_install(
+def test_without_the_crd_one_sentence_names_the_command_to_install_it(
     call, extension, admin, environment, line
 ):
     name = crd(Orphan)["metadata"]["name"]
@@ -428,7 +439,7 @@ def test_without_the_crd_one_sentence_says_what_to_install(
         eventually(lambda: is_gone(lambda: admin.list(ORPHANS)))
         given = [extension if word == "EXTENSION" else word for word in line]
         _, said = call(*given, status=3 if "verify" in given else 1)
-        assert "`actuator crds generic.reconciler.orphans:Orphan`" in said
+        assert "`actuator crds generic:Orphan`" in said
     finally:
         install(environment, [Orphan])
 
@@ -444,7 +455,7 @@ def is_gone(look):
     return False
 
 
-def test_who_may_not_list_them_is_told_so(keep, call, environment, namespace):
+def test_a_user_who_may_not_list_orphans_gets_an_error(keep, call, environment, namespace):
     stranger = environment.user_kubeconfig(f"{namespace}-stranger")
     for command in (["list"], ["close", "x"]):
         _, error = call(*command, kubeconfig=stranger, status=1)
@@ -452,13 +463,14 @@ def test_who_may_not_list_them_is_told_so(keep, call, environment, namespace):
         assert "orphans" in error
 
 
-def test_who_may_only_read_them_is_told_of_each_that_cannot_be_written(
+def test_a_user_who_may_only_read_orphans_gets_an_error_for_each(
     keep, call, environment, admin, namespace, extension
 ):
-    there, gone = keep("there"), keep("gone")
+    there = keep("there")
+    gone = keep("gone")
     user = f"{namespace}-reader"
     rule = {"apiGroups": [ORPHANS.group], "resources": [ORPHANS.plural], "verbs": ["list"]}
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    role: Raw = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
     role |= {"metadata": {"name": user}, "rules": [rule]}
     admin.create(ROLES, role)
     admin.create(BINDINGS, role_binding(role, user))
@@ -466,7 +478,7 @@ def test_who_may_only_read_them_is_told_of_each_that_cannot_be_written(
         reader = environment.user_kubeconfig(user)
         eventually(lambda: is_allowed(admin, user, "list", ORPHANS.plural, ORPHANS.group))
         out, said = call("verify", extension, "-o", "json", kubeconfig=reader, status=1)
-        problems = {one["name"]: one["problem"] for one in json.loads(out)["orphans"]}
+        problems = {orphan["name"]: orphan["problem"] for orphan in json.loads(out)["orphans"]}
         assert all("cannot patch" in problem for problem in problems.values())
         assert set(problems) == {there, gone}
         assert "Error: 2 of 2 still exist or could not be verified" in said

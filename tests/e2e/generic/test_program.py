@@ -13,19 +13,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from builders import infrastructure
-from harness import BINDINGS, ROLES, Script, eventually, own_user
 
 from actuator import Resource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from tests.support.cluster.harness import BINDINGS, ROLES, Script, eventually, own_user
+from tests.support.objects.builders import infrastructure
 
-PROGRAM = Path(__file__).parents[2].joinpath("program.py")
+PROGRAM = Path(__file__).parents[2].joinpath("support/programs/extension.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 
 
 class Running:
-    """A program that runs, and what it logged so far."""
+    """A program that runs, and its log so far."""
 
     def __init__(self, process, log):
         self.process = process
@@ -177,7 +177,7 @@ def test_bad_flags_get_one_sentence_and_no_traceback(program, flags, words):
 
 
 def test_a_broken_kubeconfig_gets_one_sentence(program, tmp_path):
-    """Whatever is wrong with it: test_kubeconfig.py."""
+    """test_kubeconfig.py has the table of errors in kubeconfigs."""
     path = tmp_path / "broken"
     path.write_text("{")
     running = program(f"--kubeconfig={path}")

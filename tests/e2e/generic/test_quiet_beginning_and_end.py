@@ -5,20 +5,24 @@ warning. Real trouble is one: the tests of informers, leader election, heartbeat
 """
 
 import logging
+from typing import Any
 
 import pytest
-from harness import RBAC, Script, eventually, is_allowed
 
-from actuator import Resource
-from actuator.v1alpha1 import KINDS, Cluster
+from actuator import ExternalResource, Resource
+from actuator.errors import TooManyRequests
+from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
 from generic.kube.client import connect
+from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant, manifests
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import Orphan, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS
+from tests.support.cluster.harness import RBAC, Script, eventually, is_allowed, samples
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +60,10 @@ def remove_roles(client, manager):
 def is_established(manifest):
     """Whether the API server serves it; it refuses the first requests all the same."""
     conditions = manifest["status"]["conditions"] or []
-    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+    return any(
+        condition["type"] == "Established" and condition["status"] == "True"
+        for condition in conditions
+    )
 
 
 def may_renew(client):
@@ -64,8 +71,27 @@ def may_renew(client):
     return is_allowed(client, USER, "patch", "leases", "coordination.k8s.io", **lease)
 
 
+def is_recorded(client):
+    """Whether there is an Orphan now; the API server refuses the first requests for a new kind."""
+    head: dict[str, Any] = {
+        "api_version": Infrastructure.KIND.api_version,
+        "kind": Infrastructure.KIND.name,
+    }
+    former = OrphanedFrom(**head, namespace="default", name="infra", uid="1", type="test")
+    vpc = ExternalResource(type="VPC", id="vpc-1")
+    try:
+        record(client, former, vpc, OrphanReason.FORCED, "it may remain", SystemClock().now())
+    except TooManyRequests:
+        return False
+    return True
+
+
 def logged(caplog, text, level=logging.DEBUG):
-    return [one for one in caplog.records if text in one.getMessage() and one.levelno >= level]
+    return [
+        record
+        for record in caplog.records
+        if text in record.getMessage() and record.levelno >= level
+    ]
 
 
 def test_a_first_start_and_a_removal_are_no_warnings(environment, caplog):
@@ -77,14 +103,15 @@ def test_a_first_start_and_a_removal_are_no_warnings(environment, caplog):
     for cls in (Orphan, Cluster, *KINDS):
         client.create(CRDS, crd(cls))
     eventually(lambda: all(map(is_established, client.list(CRDS))))
+    eventually(lambda: is_recorded(client))
     manager.start()
     try:
         assert manager.wait_synced(60)
-        eventually(lambda: logged(caplog, "leading"))
+        eventually(lambda: samples(manager, "actuator_orphans"))  # not refused any more
         remove_roles(client, manager)
         eventually(lambda: logged(caplog, "lease update failed"))
     finally:
         manager.stop()
     assert logged(caplog, "lease not released")
     problems = logged(caplog, "", logging.WARNING)
-    assert [(one.getMessage(), getattr(one, "fields", "")) for one in problems] == []
+    assert [(problem.getMessage(), getattr(problem, "fields", "")) for problem in problems] == []

@@ -1,10 +1,8 @@
-"""The reports in a real browser: whole at any width, by day and by night, and for everybody."""
+"""The reports in a real browser: complete at any width, in light and dark mode, and accessible."""
 
 import pytest
-from browser import DESK, PHONE, chromium, faults, view
-from reports import evidence, life, migration
 
-from generic.testing.drill.all import Held, Round
+from generic.testing.drill.all import Round, RoundResult
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.index import Index, page_of
 from generic.testing.drill.judge import Finding, judge
@@ -13,6 +11,8 @@ from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
 from generic.testing.drill.report import write_text
 from generic.testing.drill.trouble import CALM
+from tests.support.drills.evidence import evidence, life, migration
+from tests.support.pages.browser import DESK, PHONE, chromium, faults, view
 
 ONE = [(PHONE, "light")]
 LONG = "arn:aws:iam::000000000000:role/" + "x" * 300
@@ -47,9 +47,9 @@ def moved(**more):
 
 FINDINGS = [Finding(rule="I1", title="t", problems=(LONG,))]
 ROUNDS = [
-    Held(round=Round("rain", CALM), findings=FINDINGS, drill="a1", seconds=3.0),
-    Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
-    Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
+    RoundResult(round=Round("rain", CALM), findings=FINDINGS, drill="a1", seconds=3.0),
+    RoundResult(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
+    RoundResult(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
 ]
 INDEX = Index(
     id="c3",
@@ -86,12 +86,12 @@ def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):
         pytest.param("<script>nothing()</script>", "a script failed", id="a script"),
     ],
 )
-def test_what_is_wrong_with_a_page_is_noticed(browser, shown, broken, says):
+def test_each_fault_of_a_page_is_noticed(browser, shown, broken, says):
     text = force_deletion().replace("</main>", f"{broken}</main>")
     assert any(says in fault for fault in faults(browser, shown(text), ONE))
 
 
-def test_what_can_be_unfolded_is_looked_at_too(browser, shown):
+def test_collapsed_sections_are_checked_too(browser, shown):
     pale = "<p><font color='#999'>pale</font></p>"
     text = force_deletion().replace("</details>", f"{pale}</details>")
     assert any("color-contrast" in fault for fault in faults(browser, shown(text), ONE))
@@ -120,10 +120,11 @@ def test_the_bars_of_an_object_follow_each_other_and_are_as_long_as_its_times(
 def test_by_night_the_page_is_dark_and_its_bars_have_other_colours(browser, shown):
     colours = """() => [document.body, ...document.querySelectorAll('svg[role=img] rect')]
         .map(one => getComputedStyle(one)).map(style => style.fill + style.backgroundColor)"""
-    path, found = shown(force_deletion()), []
+    path = shown(force_deletion())
+    found = []
     for scheme in ("light", "dark"):
         with view(browser, path, DESK, scheme) as (tab, _):
             found.append(tab.evaluate(colours))
     light, dark = found
     assert len(light) > 5
-    assert all(one != other for one, other in zip(light, dark, strict=True))
+    assert all(item != other for item, other in zip(light, dark, strict=True))

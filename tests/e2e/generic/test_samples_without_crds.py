@@ -10,24 +10,24 @@ import secrets
 from pathlib import Path
 
 import pytest
-from harness import PATIENCE, connected, eventually
 
 import extensions
 from actuator.errors import ErrorCode
 from actuator.interface import object_class, resource_of
 from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
 from generic.kube.client import connect
+from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
-from generic.testing.garden import Flow, Garden, Shoot, not_ready_because
+from generic.testing.garden import Garden, GardenletFlows, SeedShoot, not_ready_because
 from generic.testing.garden.flows import still_there
-from generic.testing.machinecontroller import MACHINE_KINDS
 from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.seed import install
 from generic.tools.cli.load import load
+from tests.support.cluster.harness import PATIENCE, connected, eventually
 
 REHEARSALS = {
     "aws": "extensions.aws.full_rehearsal:AwsFullRehearsal",
@@ -52,14 +52,17 @@ NAMED = re.compile(r"needs the CRD ([a-z0-9.-]+); install the CRD")
 
 def test_each_rehearsal_with_crds_is_here_and_its_readme_names_them():
     folder = Path(extensions.__file__).parent
-    for readme in sorted(folder.glob("*/README.md")):
+    readmes = sorted(folder.glob("*/README.md"))
+    assert {readme.parent.name for readme in readmes} >= set(REHEARSALS)
+    for readme in readmes:
         sample = readme.parent.name
         text = readme.read_text(encoding="utf-8")
         for module in sorted(readme.parent.glob("*rehearsal.py")):
             assert "def crds" not in module.read_text(encoding="utf-8") or sample in REHEARSALS
         if sample in REHEARSALS:
             for crd in load(REHEARSALS[sample])().crds():
-                name, kind = crd["metadata"]["name"], crd["spec"]["names"]["kind"]
+                name = crd["metadata"]["name"]
+                kind = crd["spec"]["names"]["kind"]
                 is_named = re.search(rf"(?mi)^(?=.*\bcrds?\b).*\b{kind}\b", text)
                 assert is_named or name in OF_GARDENER, f"{readme} does not name {name}"
 
@@ -85,7 +88,7 @@ class Life:
     def __init__(self, admin, rehearsal, type):
         technical_id = f"shoot--{secrets.token_hex(3)}--x"
         labels = {"shoot.gardener.cloud/technical-id": technical_id}
-        shoot = Shoot(
+        shoot = SeedShoot(
             technical_id=technical_id,
             name="x",
             project="test",
@@ -95,9 +98,10 @@ class Life:
         rehearsed = RehearsedShoot(technical_id=technical_id, type=type, labels=labels)
         self.garden = Garden(admin)
         self.garden.create_namespace(shoot)
-        kinds = [object_class(one).KIND for one in rehearsal.actuators()]
-        self.flow = Flow(self.garden, shoot, kinds, patience=PATIENCE)
-        self.shoot, self.kinds = shoot, kinds
+        kinds = [object_class(actuator).KIND for actuator in rehearsal.actuators()]
+        self.flow = GardenletFlows(self.garden, shoot, kinds, patience=PATIENCE)
+        self.shoot = shoot
+        self.kinds = kinds
         manifests = list(rehearsal.manifests(rehearsed))
         for manifest in manifests:
             if manifest["apiVersion"] == "v1":
@@ -137,7 +141,7 @@ def test_a_missing_crd_is_named_with_a_code_and_blocks_no_deletion(seed_cluster,
         manager.start()
         deleted, forced = (Life(admin, rehearsal, "test") for _ in range(2))
         for life in (deleted, forced):
-            eventually(lambda one=life: one.missing() == MISSING[name])
+            eventually(lambda item=life: item.missing() == MISSING[name])
         forced.garden.force(forced.shoot)
         for life in (deleted, forced):
             life.flow.remove(life.kinds)

@@ -7,7 +7,6 @@ a machine API that was installed later was never noticed.
 from __future__ import annotations
 
 import pytest
-from harness import Script, eventually
 
 from actuator.v1alpha1 import Cluster, Worker
 from generic.controller.watch import MACHINES as MACHINE_WATCH
@@ -18,6 +17,7 @@ from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
+from tests.support.cluster.harness import Script, eventually
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def start(seed_without_machines):
 
 def machines(manager):
     wiring = manager._running.wiring
-    return next(one for one in wiring.informers if one.name == str(MACHINES))
+    return next(informer for informer in wiring.informers if informer.name == str(MACHINES))
 
 
 @pytest.mark.parametrize("self_hosted", [True, False])

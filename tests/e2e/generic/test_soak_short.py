@@ -9,12 +9,12 @@ import attrs
 import pytest
 
 from actuator.interface import ExternalResource
-from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import Orphan, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import OrphanSpec
 from generic.reconciler.reporter import DeletionEnded
+from generic.serving.metrics import Outcome
 from tests.soak.figures import Sample
-from tests.soak.judge import BYPASSED, Seen, judge, outcomes_by_uid
+from tests.soak.judge import FINALIZER_REMOVED_EXTERNALLY, Seen, judge, outcomes_by_uid
 from tests.soak.lives import Ending, Life
 from tests.soak.script import from_json
 from tests.soak.subject import TYPE, Outcomes
@@ -63,7 +63,7 @@ GOOD = Seen(
         Life(shoot="c", ending=Ending.STRIPPED, uid="c", over=True),
         Life(shoot="d", ending=Ending.STAYS, uid="d", over=True),
     ],
-    outcomes={"a": ["deleted"], "b": ["orphaned"], "c": [BYPASSED]},
+    outcomes={"a": ["deleted"], "b": ["orphaned"], "c": [FINALIZER_REMOVED_EXTERNALLY]},
     outside=[thing("b"), thing("d")],
     orphans=[thing("b")],
     made={"a": 1, "b": 1, "c": 1, "d": 1},
@@ -94,7 +94,7 @@ def test_nothing_is_wrong_where_all_is_well():
             {"outcomes": {**GOOD.outcomes, "b": ["deleted", "orphaned"]}}, "outcome", id="two"
         ),
         pytest.param(
-            {"outcomes": {**GOOD.outcomes, "a": [BYPASSED]}},
+            {"outcomes": {**GOOD.outcomes, "a": [FINALIZER_REMOVED_EXTERNALLY]}},
             "outcome",
             id="a bypass that nobody made",
         ),
@@ -133,7 +133,10 @@ def orphan(uid, reason):
     return Orphan(spec=OrphanSpec(object=source, reason=reason.value))
 
 
-ORPHANS = [orphan("b", OrphanReason.FORCED), *[orphan("c", OrphanReason.BYPASSED)] * 2]
+ORPHANS = [
+    orphan("b", OrphanReason.FORCED),
+    *[orphan("c", OrphanReason.FINALIZER_REMOVED_EXTERNALLY)] * 2,
+]
 
 
 def test_outcomes_are_those_of_the_listener_and_of_the_orphans(tmp_path):

@@ -25,9 +25,9 @@ def environment():
     from contextlib import nullcontext
     from pathlib import Path
     from generic.testing.drill import seeds
-    from generic.testing.envtest.access import Access
+    from generic.testing.envtest.access import ClusterAccess
 
-    access = Access(os.environ["URL"], Path(os.environ["DIRECTORY"]))
+    access = ClusterAccess(os.environ["URL"], Path(os.environ["DIRECTORY"]))
     seeds.Environment = lambda progress: nullcontext(access)
     return access
 """
@@ -46,15 +46,19 @@ def test_an_author_may_have_another_seed(seed, shoot):
 """
 
 TESTS = """
+import pytest
 from acme import Network
 from acme_cloud import Cloud
 
-from actuator import Actuator, Resource
+from actuator import Actuator, NotFound, Resource
 from actuator.interface import resource_of
-from actuator.v1alpha1 import BackupBucket, Infrastructure
+from actuator.v1alpha1 import BackupBucket, Extension, Infrastructure
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.library import manifest
+from generic.library.managedresources import ManagedResourceActuator
 
 SECRETS = Resource("v1", "secrets")
+CONFIG_MAPS = Resource("v1", "configmaps")
 
 
 class Buckets(Actuator[BackupBucket]):
@@ -78,6 +82,38 @@ def buckets(manager):
     manager.add(Buckets(), type="acme-buckets")
 
 
+class First(Actuator[Extension]):
+    finalizer = "extensions.gardener.cloud/first"
+
+    def reconcile(self, ctx, obj, cluster):
+        obj.status.provider_status = {"by": self.finalizer}
+
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Second(First):
+    finalizer = "extensions.gardener.cloud/second"
+
+
+def both(manager):
+    manager.add(First(), type="first")
+    manager.add(Second(), type="second")
+
+
+@pytest.mark.parametrize("of", [[both], [First, Second]])
+def test_two_types_of_a_kind(shoot, manager, eventually, of):
+    for one in of:
+        manager(one) if one is both else manager(one(), type=one.__name__.lower())
+    with pytest.raises(ValueError, match="actuators serve first, second; set type="):
+        shoot.deploy(Extension)
+    for type in ("first", "second"):
+        made = shoot.deploy(Extension, type, type=type)
+        status = eventually(lambda: shoot.ready(made).status.provider_status)
+        assert status == {"by": f"extensions.gardener.cloud/{type}"}
+        shoot.delete(made)
+        eventually(lambda: shoot.gone(made))
+
+
 FAILED = []
 
 
@@ -91,6 +127,26 @@ def test_a_failure(shoot, manager, eventually, tmp_path):
     (tmp_path / "revoked").touch()
     made = shoot.deploy(Infrastructure, "net")
     eventually(lambda: shoot.ready(made), timeout=0.3)
+
+
+class Seeded(ManagedResourceActuator[Extension]):
+    finalizer = "extensions.gardener.cloud/seeded"
+    target = "seed"
+    waits_until_healthy = True
+
+    def manifests(self, ctx, obj, cluster):
+        return [manifest("v1", "ConfigMap", "seeded", obj.metadata.namespace)]
+
+
+def test_managed_resources_are_applied_and_collected(seed, shoot, manager, eventually):
+    manager(Seeded(), type="seeded")
+    made = shoot.deploy(Extension)
+    eventually(lambda: shoot.ready(made))
+    assert seed.client.get(CONFIG_MAPS, "seeded", shoot.namespace)
+    shoot.delete(made)
+    eventually(lambda: shoot.gone(made))
+    with pytest.raises(NotFound):
+        seed.client.get(CONFIG_MAPS, "seeded", shoot.namespace)
 
 
 def left(seed, resource):
@@ -120,7 +176,7 @@ def test_a_shoot_hibernates_and_has_credentials(seed, shoot, manager, eventually
     assert status == {"asleep": True, "key": "YQ=="}
     assert seed.kubeconfig.exists()
     secret = seed.client.get(SECRETS, "cloudprovider", shoot.namespace)
-    assert secret["data"] == {"token": "c2VjcmV0"}
+    assert secret["data"] == {"apiKey": "YW4tZXhhbXBsZQ=="}
     shoot.delete(made)
     error = eventually(lambda: shoot.get(made).status.last_error)
     assert "is forbidden" in error.description, "the actuator declares no permission"
@@ -144,7 +200,7 @@ def project(tmp_path) -> Path:
 
 @pytest.fixture
 def output(environment, project) -> str:
-    """What the command of the page prints."""
+    """The output of the command of the page."""
     [command] = COMMANDS
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     reached = {"URL": environment.url, "DIRECTORY": str(environment.directory)}
@@ -162,14 +218,14 @@ def output(environment, project) -> str:
 
 def test_the_tests_of_the_page_pass_and_failures_are_readable(output):
     """One test, because workers that ran parts of it would serve each other's objects."""
-    assert "2 failed, 9 passed" in output, output
+    assert "2 failed, 13 passed" in output, output
     assert "test_acme.py ." in output
     assert "test_network.py .." in output
     assert "test_rehearsal.py ." in output
     names_object_and_reason_and_each_error_once(output)
     assert re.search(r"ValueError: <function .*> added no actuator; pass an Actuator or", output)
     assert "shoot_settings = ShootSettings(type='acme'" in output
-    assert "'token'" not in output, "credentials are not printed"
+    assert "'apiKey'" not in output, "credentials are not printed"
 
 
 def names_object_and_reason_and_each_error_once(output: str) -> None:

@@ -6,10 +6,13 @@ import shlex
 import sys
 from pathlib import Path
 
+from tests.support.objects.present import present
+
 PAGE = (Path(__file__).parents[3] / "docs" / "tutorial.md").read_text()
 FILES = re.findall(r"^Create `(\S+)`:\n\n```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
+KEY = present(re.search(r'VALID_KEY = "(.+)"', PAGE))[1].encode()
 NOT_INSTALLED = ("boto3", "botocore", "moto", "psycopg", "pymysql")
 """The tutorial installs the extra `rehearsal`, not all of `drill`."""
 
@@ -29,8 +32,11 @@ def test_every_command_of_the_tutorial_works(tmp_path, monkeypatch, command):
         command(*arguments, status=expected)
         if arguments[0] == "drill":
             report = json.loads(Path("report.json").read_text())
-            broken = [one["rule"] for one in report["findings"] if one["problems"]]
+            broken = [finding["rule"] for finding in report["findings"] if finding["problems"]]
             assert broken == (["I1"] if expected else [])
-            assert len(report["evidence"]["outsideAfter"]) == 3
+            assert len(report["evidence"]["resourcesAfter"]) == 3
+            written = [path for path in Path().rglob("report.*") if path.is_file()]
+            assert {path.suffix for path in written} >= {".html", ".json"}
+            assert [path for path in written if KEY in path.read_bytes()] == [], "shows the key"
     assert Path("Dockerfile").exists()
     assert Path("chart", "acme", "Chart.yaml").exists()

@@ -14,11 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from harness import eventually
-from isolation import isolated
-from proxy import Balancer
-from serving import Serving
-from webhook_program import build
 
 from actuator.errors import ApiError
 from actuator.interface import Resource
@@ -26,8 +21,13 @@ from actuator.meta import Raw
 from generic.library.webhooks.configurations import prefixed
 from generic.manager.rbac import grant
 from generic.testing.envtest.servers import free_port
+from tests.support.cluster.fault_proxy import Balancer
+from tests.support.cluster.harness import eventually
+from tests.support.cluster.webhook_services import Serving
+from tests.support.programs.webhook import build
+from tests.support.suite.isolation import isolated
 
-PROGRAM = Path(__file__).parents[2] / "webhook_program.py"
+PROGRAM = Path(__file__).parents[2] / "support" / "programs" / "webhook.py"
 WORKERS = 4
 NOTICED = 2.0
 """Seconds until no request goes to a replica that was killed."""
@@ -38,7 +38,8 @@ class Replica:
     """A manager in its own process."""
 
     def __init__(self, flags: list[str], log: Path) -> None:
-        self.address, self._health = ("127.0.0.1", free_port()), free_port()
+        self.address = ("127.0.0.1", free_port())
+        self._health = free_port()
         command = [sys.executable, str(PROGRAM), *flags]
         command += [f"--webhook-config-server-port={self.address[1]}"]
         command += [f"--health-bind-address=127.0.0.1:{self._health}", "--metrics-bind-address=0"]
@@ -48,7 +49,7 @@ class Replica:
     def is_ready(self) -> bool:
         try:
             url = f"http://127.0.0.1:{self._health}/readyz"
-            return bool(urllib.request.urlopen(url, timeout=5).status == 200)
+            return bool(urllib.request.urlopen(url, timeout=30).status == 200)
         except OSError:
             return False
 
@@ -58,17 +59,18 @@ class Replica:
 
 
 class Clients:
-    """Create objects at the API server, and repeat what fails."""
+    """Create objects at the API server, and repeat failed requests."""
 
     def __init__(self, serving: Serving) -> None:
-        self._serving, self._done = serving, threading.Event()
+        self._serving = serving
+        self._done = threading.Event()
         self.seen: Counter[int] = Counter()
         """Requests by the process of the replica that answered."""
         self.failures: list[tuple[float, str]] = []
         """Each with the time at which it was known."""
         self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(WORKERS)]
-        for one in self._threads:
-            one.start()
+        for thread in self._threads:
+            thread.start()
 
     def _ask(self, worker: int) -> None:
         number = 0
@@ -83,18 +85,22 @@ class Clients:
 
     def close(self) -> None:
         self._done.set()
-        for one in self._threads:
-            one.join()
+        for thread in self._threads:
+            thread.join()
 
 
 class Replicas:
     """Replicas under their generated Role, behind an ExternalName Service and a balancer."""
 
     def __init__(self, environment, serving: Serving, folder: Path) -> None:
-        self.serving, self._folder = serving, folder
+        self.serving = serving
+        self._folder = folder
         self._running: list[Replica] = []
-        self._balancer = Balancer(lambda: [one.address for one in self._running if one.is_ready()])
-        admin, namespace = serving.admin, serving.namespace
+        self._balancer = Balancer(
+            lambda: [item.address for item in self._running if item.is_ready()]
+        )
+        admin = serving.admin
+        namespace = serving.namespace
         port = self._balancer.url.rpartition(":")[2]
         self._flags = [
             f"--leader-election-id={namespace}",
@@ -117,8 +123,8 @@ class Replicas:
         return replica
 
     def close(self) -> None:
-        for one in self._running:
-            one.end()
+        for item in self._running:
+            item.end()
         self._balancer.close()
 
 
@@ -139,11 +145,13 @@ def replicas(environment, admin, namespace, tmp_path) -> Iterator[Replicas]:
 
 
 def test_replicas_lose_no_request_at_shutdown_and_only_their_own_at_a_crash(replicas):
-    first, second = replicas.start(), replicas.start()
+    first = replicas.start()
+    second = replicas.start()
     eventually(lambda: "seen" in replicas.serving.create("known")["metadata"].get("labels", {}))
     clients = Clients(replicas.serving)
     try:
-        eventually(lambda: min(clients.seen[one.process.pid] for one in (first, second)) > 20)
+        both = (first.process.pid, second.process.pid)
+        eventually(lambda: min(clients.seen[process] for process in both) > 20, seconds=180)
         assert first.end(signal.SIGTERM) == 0
         count = clients.seen[second.process.pid]
         eventually(lambda: clients.seen[second.process.pid] > count + 20)

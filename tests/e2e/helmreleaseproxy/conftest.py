@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import PATIENCE, connected
-from helm_objects import Cluster, Way
 
-from extensions.helmreleaseproxy import CHARTS, Helm, HelmCharts, HelmReleases
+from extensions.helmreleaseproxy import CHARTS
+from extensions.helmreleaseproxy.helm import Helm
+from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
+from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places
 from generic.kube.client import connect
 from generic.library.charts import find_helm
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.testing.envtest.access import Access
-from generic.testing.faults import FaultProxy
+from generic.testing.envtest.access import ClusterAccess
 from generic.testing.seed import install_crds
+from hack.faults import FaultProxy
+from tests.support.cluster.harness import PATIENCE, connected
+from tests.support.samples.helm import Cluster, Way
 
 
 @pytest.fixture(scope="session")
@@ -31,9 +34,9 @@ def helm() -> Path:
 
 
 @pytest.fixture(scope="session")
-def far(environment) -> Access:
+def far(environment) -> ClusterAccess:
     """The cluster to install in: the session's, whose namespaces tell the tests apart."""
-    access: Access = environment
+    access: ClusterAccess = environment
     return access
 
 

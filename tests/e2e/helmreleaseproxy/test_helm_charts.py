@@ -6,18 +6,17 @@ import logging
 from types import SimpleNamespace
 
 import pytest
-from harness import eventually
-from helm_objects import CHARTS, RELEASES, TARGETS, with_user
 
 from actuator import RequeueAfter
 from actuator.cluster import FORCE_DELETION
 from actuator.codec import decode
 from actuator.errors import Invalid
-from extensions.helmreleaseproxy import HelmCharts
-from extensions.helmreleaseproxy.helmchartproxy import _name
+from extensions.helmreleaseproxy.helmchartproxy import HelmCharts, _name
 from extensions.helmreleaseproxy.kinds import HelmReleaseProxy
 from extensions.helmreleaseproxy.order import force
 from extensions.helmreleaseproxy.targets import guard_of
+from tests.support.cluster.harness import eventually
+from tests.support.samples.helm import CHARTS, RELEASES, TARGETS, with_user
 
 
 def guard(near, release="note-t"):
@@ -95,7 +94,7 @@ def test_a_deleted_chart_is_uninstalled_before_it_goes(near, way, serve, namespa
     assert way.revisions(namespace, "note") == []
 
 
-def test_a_force_deletion_lets_the_target_go_and_records_what_stays_there(
+def test_a_force_deletion_releases_the_target_and_records_the_remaining_release(
     near, way, serve, namespace, far
 ):
     serve()
@@ -114,7 +113,7 @@ def test_a_force_deletion_lets_the_target_go_and_records_what_stays_there(
     assert way.text(namespace, "note") == "stays"
 
 
-def test_a_name_that_is_taken_and_names_that_cannot_be_are_said(near, serve):
+def test_taken_and_invalid_names_are_reported(near, serve):
     near.target()
     near.release("note-t")
     near.chart()

@@ -1,21 +1,27 @@
-"""Clusters of Cluster API in place of Targets, and what they wait for when they are deleted."""
+"""Clusters of Cluster API in place of Targets, and the objects that their deletion waits for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import cluster_api
 import pytest
 import yaml
-from cluster_api import CONTROL_PLANES, INFRASTRUCTURES, clusters, create_cluster, set_endpoint
-from harness import eventually
-from helm_objects import CHARTS, RELEASES
 
 import extensions.helmreleaseproxy
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import ApiError
 from extensions.helmreleaseproxy.targets import with_cluster_api
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.samples import cluster_api
+from tests.support.samples.cluster_api import (
+    CONTROL_PLANES,
+    INFRASTRUCTURES,
+    clusters,
+    create_cluster,
+    set_endpoint,
+)
+from tests.support.samples.helm import CHARTS, RELEASES
 
 CLUSTERS = clusters()
 
@@ -100,7 +106,7 @@ def test_a_cluster_keeps_control_plane_and_infrastructure_until_its_releases_are
 
 
 @pytest.mark.parametrize("forced", ["cluster", "chart"])
-def test_a_force_deletion_lets_the_cluster_go_and_records_what_stays(
+def test_a_force_deletion_releases_the_cluster_and_records_the_remaining_release(
     near, way, serve, namespace, admin, capi, policy, forced
 ):
     set_endpoint(admin, namespace, "c")
@@ -136,7 +142,7 @@ def test_the_policy_does_not_wait_for_releases_that_are_force_deleted_while_no_m
     eventually(lambda: not refused(environment, namespace))
 
 
-def test_a_manager_without_cluster_api_says_so_and_holds_up_no_deletion(
+def test_a_manager_without_cluster_api_reports_it_and_blocks_no_deletion(
     near, serve, namespace, admin, capi
 ):
     serve()

@@ -1,4 +1,4 @@
-"""The rehearsal: what the drill wants, and one drill in which the Targets go first."""
+"""The rehearsal: the protocol of the drill, and one drill that deletes Targets first."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ def test_the_sample_serves_both_kinds_with_charts_of_the_operators_choice(tmp_pa
     monkeypatch.setenv("HELM_CHARTS", str(tmp_path))
     manager = Manager(Options())
     extension(manager)
-    kinds = {one.kind.name: one.actuator for one in manager.registrations}
+    kinds = {
+        registration.kind.name: registration.actuator for registration in manager.registrations
+    }
     assert kinds.keys() == {"HelmChartProxy", "HelmReleaseProxy"}
 
 
-def test_it_is_what_the_drill_wants(tmp_path):
+def test_it_satisfies_the_protocol_of_the_drill(tmp_path):
     rehearsal = HelmReleaseProxyRehearsal()
     wanted: Rehearsal = rehearsal
     assert set(wanted.scenarios) == {"everything-fails", "deletion-denied", "target-first"}
     rehearsal.stop()
     rehearsal.start(tmp_path)
     try:
-        kinds = [object_class(one).KIND.name for one in rehearsal.actuators()]
-        made = [one["kind"] for one in rehearsal.manifests(SHOOT)]
+        kinds = [object_class(actuator).KIND.name for actuator in rehearsal.actuators()]
+        made = [manifest["kind"] for manifest in rehearsal.manifests(SHOOT)]
         assert made == ["Target", "Secret", *kinds]
-        assert rehearsal.left_outside() == []
+        assert rehearsal.remaining_resources() == []
         with pytest.raises(KeyError):
-            rehearsal.break_outside("meteorite")
-        rehearsal.mend_outside()
+            rehearsal.inject_failure("meteorite")
+        rehearsal.repair_failure()
     finally:
         rehearsal.stop()
         rehearsal.stop()
@@ -49,10 +51,10 @@ def test_a_drill_in_which_the_targets_are_deleted_first_leaves_nothing(command, 
     command("drill", *flags, REFERENCE)
     seen = json.loads((tmp_path / "report.json").read_text())["evidence"]
     lives = [life for life in seen["lives"] if not life["bad"]]
-    assert sorted((one["kind"], one["made"]) for one in lives) == [
+    assert sorted((live["kind"], live["made"]) for live in lives) == [
         ("HelmChartProxy", False),
         ("HelmReleaseProxy", False),
         ("HelmReleaseProxy", True),
     ]
     assert {tuple(life["outcomes"]) for life in lives} == {("deleted",)}
-    assert seen["records"] == seen["outsideAfter"] == []
+    assert seen["records"] == seen["resourcesAfter"] == []

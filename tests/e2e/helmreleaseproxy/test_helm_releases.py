@@ -10,18 +10,19 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from harness import eventually, is_allowed
-from helm_objects import RELEASES, SECRETS, TARGETS, with_cluster, with_user
 
 from actuator import ExternalResource
 from actuator.meta import Base64
-from extensions.helmreleaseproxy import CHARTS, Helm, HelmReleases
-from extensions.helmreleaseproxy.helm import unreachable_because
+from extensions.helmreleaseproxy import CHARTS
+from extensions.helmreleaseproxy.helm import Helm, unreachable_because
+from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL, HelmReleaseProxy
 from extensions.helmreleaseproxy.targets import guard_of
 from generic.kube.clock import SystemClock
-from generic.testing.envtest.certificates import Authority
-from generic.testing.faults.permission import Revocation, Revoked
+from generic.testing.envtest.certificates import LocalAuthority
+from hack.faults.permission import Revocation, Revoked
+from tests.support.cluster.harness import eventually, is_allowed
+from tests.support.samples.helm import RELEASES, SECRETS, TARGETS, with_cluster, with_user
 
 FINALIZER = HelmReleaseProxy.KIND.finalizer
 
@@ -84,7 +85,7 @@ def test_a_target_that_is_gone_leaves_nothing_to_clean(near, way, serve, namespa
     near.release()
     eventually(lambda: near.is_ready(RELEASES, "alone"))
     way.proxy.go_down()
-    near.vanish()
+    near.remove_cluster()
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
     assert len(near.events("TargetGone")) == 1
@@ -137,14 +138,14 @@ def test_a_target_of_the_same_name_is_another_one(near, way, serve, namespace):
     near.target()
     near.release()
     eventually(lambda: near.is_ready(RELEASES, "alone"))
-    near.vanish()
+    near.remove_cluster()
     near.target(secret=False)
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
     assert way.revisions(namespace, "alone") == ["deployed"]
 
 
-def test_whoever_may_not_look_for_the_target_does_not_take_it_for_gone(near, serve, admin):
+def test_a_target_that_may_not_be_read_does_not_count_as_deleted(near, serve, admin):
     manager = serve()
     near.target()
     near.release()
@@ -169,7 +170,7 @@ def test_a_release_that_was_never_installed_goes_without_a_target(near, serve):
     eventually(lambda: near.is_gone(RELEASES, "alone"))
 
 
-def test_somebody_elses_release_is_neither_adopted_nor_removed(
+def test_a_release_of_another_owner_is_neither_adopted_nor_removed(
     near, way, serve, namespace, helm, far
 ):
     where = ("--namespace", namespace, "--create-namespace")
@@ -184,7 +185,7 @@ def test_somebody_elses_release_is_neither_adopted_nor_removed(
     assert way.revisions(namespace, "alone") == ["deployed"]
 
 
-def test_a_release_is_installed_after_what_it_depends_on_and_removed_before_it(
+def test_a_release_is_installed_after_its_dependencies_and_removed_before_them(
     near, way, serve, namespace
 ):
     serve()
@@ -214,7 +215,7 @@ class At(SystemClock):
 
 @pytest.mark.usefixtures("short_window")
 @pytest.mark.parametrize("verb", ["install", "upgrade"])
-def test_what_a_helm_that_died_left_half_done_is_finished_once_no_helm_can_be_at_it(
+def test_a_release_left_pending_by_a_killed_helm_is_finished_once_no_helm_can_run(
     verb, near, way, serve, namespace, helm, far, tmp_path
 ):
     near.target()
@@ -243,7 +244,7 @@ def test_what_a_helm_that_died_left_half_done_is_finished_once_no_helm_can_be_at
     assert way.text(namespace, "alone") == "Hello"
 
 
-def test_helm_hears_of_secrets_through_a_pipe_and_a_private_file_that_is_removed(
+def test_helm_receives_secrets_through_a_pipe_and_a_private_file_that_is_removed(
     near, way, serve, namespace, helm, tmp_path
 ):
     noted, wrapper = tmp_path / "noted", tmp_path / "helm"
@@ -267,7 +268,7 @@ def test_helm_hears_of_secrets_through_a_pipe_and_a_private_file_that_is_removed
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
-def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
+def test_a_forced_deletion_asks_no_target_and_records_the_remaining_release(
     near, way, serve, namespace, helm, tmp_path, gone
 ):
     noted, wrapper = tmp_path / "noted", tmp_path / "helm"
@@ -279,7 +280,7 @@ def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
     eventually(lambda: near.is_ready(RELEASES, "alone"))
     before = noted.read_text()
     if gone:
-        near.vanish()  # before the annotation, which would have the guard put back
+        near.remove_cluster()  # before the annotation, which would have the guard put back
     near.force(RELEASES, "alone")
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
@@ -289,7 +290,7 @@ def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
     assert set(noted.read_text().removeprefix(before).split()) <= {"list"}
 
 
-def test_what_may_be_left_is_known_from_the_object_alone(helm):
+def test_remaining_releases_are_derived_from_the_object_alone(helm):
     actuator = HelmReleases(Helm(helm), CHARTS)
     release = HelmReleaseProxy()
     assert list(actuator.external_resources(release)) == []
@@ -333,7 +334,7 @@ def test_a_tenant_sees_no_difference_between_servers_that_do_not_authenticate_th
     """Closed port, unknown host, no TLS, and a certificate of another authority."""
     caplog.set_level("DEBUG")
     good = far.kubeconfig.read_bytes()
-    ca = Base64.encode_bytes(Authority.new("another").key_pair.certificate)
+    ca = Base64.encode_bytes(LocalAuthority.new("another").key_pair.certificate)
     kubeconfigs = {
         "closed": with_cluster(good, server=f"https://127.0.0.1:{closed_port()}"),
         "nowhere": with_cluster(good, server="https://nowhere.invalid:443"),
@@ -353,7 +354,7 @@ def test_a_tenant_sees_no_difference_between_servers_that_do_not_authenticate_th
             assert condition[1] not in ("", "Answers"), condition
             ready = near.condition(RELEASES, release)
             assert "Target" in ready[2], ready
-            return [one.replace(release, "x") for one in (*condition, *ready)]
+            return [item.replace(release, "x") for item in (*condition, *ready)]
 
         told.add("|".join(eventually(settled, 120)).replace(f"/{name}", "/x"))
     assert len(told) == 1, told

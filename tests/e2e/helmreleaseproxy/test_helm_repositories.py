@@ -1,4 +1,4 @@
-"""Charts from a real registry, and from an HTTP repository; what is refused before and after."""
+"""Charts from a real registry and an HTTP repository; refusals before and after the download."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from harness import eventually
-from helm_objects import CHARTS as CHART_PROXIES
-from helm_objects import RELEASES, SECRETS
 
 from actuator import ErrorCode
-from extensions.helmreleaseproxy import CHARTS, Helm
+from extensions.helmreleaseproxy import CHARTS
 from extensions.helmreleaseproxy.charts import chart_problems
-from extensions.helmreleaseproxy.helm import AT_ONCE, MEMORY
+from extensions.helmreleaseproxy.helm import AT_ONCE, MEMORY, Helm
 from extensions.helmreleaseproxy.kinds import HelmChartProxySpec
 from extensions.helmreleaseproxy.repositories import registry_config
 from generic.library.charts import helm_environment
-from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.certificates import LocalAuthority
 from generic.testing.envtest.servers import free_port
 from generic.testing.polling import polling
 from generic.tools import packaging
-from tests.go_programs import build_registry
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.go_programs import build_registry
+from tests.support.samples.helm import CHARTS as CHART_PROXIES
+from tests.support.samples.helm import RELEASES, SECRETS
 
-USER, PASSWORD = "puller", "s3cr3t-password"
+USER = "puller"
+PASSWORD = "s3cr3t-password"
 BCRYPT = "$2b$05$0h59gDNXfTZstwZKQgwCB.Sbog95DyHjBxAQ7F/pkz7T8xfxjgpq2"
 
 
@@ -75,7 +77,8 @@ def serving(handler, context=None):
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory):
     """Files: the CA, a certificate for 127.0.0.1, and its key."""
-    folder, authority = tmp_path_factory.mktemp("tls"), Authority.new("repositories")
+    folder = tmp_path_factory.mktemp("tls")
+    authority = LocalAuthority.new("repositories")
     pair = authority.serving(["127.0.0.1"])
     names = {"ca": authority.key_pair.certificate, "cert": pair.certificate, "key": pair.key}
     for name, content in names.items():
@@ -110,7 +113,8 @@ def repository(tls, packages):
 @pytest.fixture(scope="module")
 def registry(tls, packages, helm, tmp_path_factory):
     """The URL of a real registry with TLS and a password, with the chart in its first version."""
-    folder, port = tmp_path_factory.mktemp("registry"), free_port()
+    folder = tmp_path_factory.mktemp("registry")
+    port = free_port()
     (folder / "htpasswd").write_text(f"{USER}:{BCRYPT}\n")
     config = {
         "version": 0.1,
@@ -183,7 +187,8 @@ def test_a_chart_of_an_http_repository_is_installed_and_upgraded_to_another_vers
 def test_a_chart_of_a_registry_is_pulled_with_credentials_that_are_in_no_argument(
     near, way, serve, namespace, helm, tls, registry, tmp_path
 ):
-    noted, wrapper = tmp_path / "noted", tmp_path / "helm"
+    noted = tmp_path / "noted"
+    wrapper = tmp_path / "helm"
     wrapper.write_text(
         f'#!/bin/sh\necho "$(/usr/bin/stat -c %a "$HELM_REGISTRY_CONFIG") $*" >> {noted}\n'
         f'cat "$HELM_REGISTRY_CONFIG" >> {noted}.config 2> /dev/null\nexec {helm} "$@"\n'
@@ -199,7 +204,7 @@ def test_a_chart_of_a_registry_is_pulled_with_credentials_that_are_in_no_argumen
     near.release("wrong", **remote(registry), credentials={"secret": {"name": "wrong"}})
     near.release("missing", **remote(registry), credentials={"secret": {"name": "missing"}})
     near.release("elsewhere", **remote(registry), credentials={"secret": {"name": "elsewhere"}})
-    good = {"secret": {"name": "registry"}}
+    good: dict[str, Any] = {"secret": {"name": "registry"}}
     near.release("alone", **remote(registry), credentials=good)
     near.release("later", **remote(registry, "1.0.1"), credentials=good)
     eventually(lambda: near.is_ready(RELEASES, "alone"), 120)
@@ -257,7 +262,8 @@ def test_an_index_without_end_is_not_read_to_its_end(near, serve, helm, tls):
 
 
 def test_many_indexes_without_end_share_one_budget(near, serve, helm, tls):
-    counts, memory = [0], [0]
+    counts = [0]
+    memory = [0]
 
     def look():
         running = [folder for folder in Path("/proc").iterdir() if _runs(folder, helm)]
@@ -293,7 +299,7 @@ def _resident(folder: Path) -> int:
     return 0
 
 
-def test_what_all_helms_may_use_fits_into_the_pod_of_the_chart():
+def test_the_memory_of_all_helms_fits_into_the_pod_of_the_chart():
     """A manager needs some 120 MiB for 10,000 objects."""
     values = Path(packaging.__file__).with_name("files") / "values.yaml"
     assert "limits:\n    memory: 1Gi\n" in values.read_text()
@@ -334,7 +340,11 @@ def test_plain_http_is_not_followed_from_an_index(near, serve, helm, tls, packag
     ],
 )
 def test_a_spec_that_helm_must_not_see_is_a_problem_of_its_field(spec, field):
-    good = {"repo_url": "https://example.org", "chart_name": "note", "version": "1.0.0"}
+    good: dict[str, Any] = {
+        "repo_url": "https://example.org",
+        "chart_name": "note",
+        "version": "1.0.0",
+    }
     if "repo_url" in spec and "chart_name" in spec:
         good.pop("version")
     problems = list(chart_problems(CHARTS, HelmChartProxySpec(**good | spec), "note"))
@@ -343,7 +353,7 @@ def test_a_spec_that_helm_must_not_see_is_a_problem_of_its_field(spec, field):
 
 
 def test_a_good_spec_has_no_problems():
-    good = {"chart_name": "note", "version": "v1.0.0-rc.1+build"}
+    good: dict[str, Any] = {"chart_name": "note", "version": "v1.0.0-rc.1+build"}
     for url in ("https://example.org/charts/", "oci://ghcr.io/org/charts", "https://[::1]:5000/x"):
         spec = HelmChartProxySpec(repo_url=url, **good)
         assert list(chart_problems(CHARTS, spec, "note")) == []
@@ -369,7 +379,7 @@ def test_a_registry_config_without_a_plain_credential_is_refused(content):
 
 def codes(near, name):
     conditions = near.get(RELEASES, name)["status"]["conditions"]
-    return next(one.get("codes") for one in conditions if one["type"] == "Ready")
+    return next(condition.get("codes") for condition in conditions if condition["type"] == "Ready")
 
 
 def secret(near, name, content):

@@ -38,5 +38,5 @@ def test_a_broken_rule_is_noticed(promtool, tmp_path, expr):
 
 
 def test_each_rule_has_a_mutant_of_its_own():
-    """Whether all are noticed is what `make mutants` finds out."""
+    """`make mutate-alerts` finds out whether all are noticed."""
     assert {name_of(mutant.rule) for mutant in mutants()} == set(map(name_of, RULES))

@@ -9,9 +9,6 @@ import time
 from itertools import count
 
 import pytest
-from builders import cluster, infrastructure
-from harness import FINALIZER, Script, Seed, eventually, running
-from proxy import TcpProxy
 
 from actuator import ActuatorError, ExternalResource
 from actuator.v1alpha1 import Cluster, Infrastructure
@@ -20,8 +17,11 @@ from generic.kube.clusters import NAMESPACES
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.envtest import Environment
-from generic.testing.faults import Server
 from generic.testing.seed import install
+from hack.faults import KillableServer
+from tests.support.cluster.fault_proxy import TcpProxy
+from tests.support.cluster.harness import FINALIZER, Script, Seed, eventually, running
+from tests.support.objects.builders import cluster, infrastructure
 
 DATA = "etcd"
 """The folder of etcd's data in that of the cluster."""
@@ -62,20 +62,20 @@ class OneVpc(Script):
 
 def stop_servers(own):
     own.stop_apiserver()
-    own.kill(Server.ETCD)
+    own.kill(KillableServer.ETCD)
 
 
 def back_up(own):
     stop_servers(own)
     shutil.copytree(own.directory / DATA, own.directory / "backup")
-    own.restart(Server.APISERVER)
+    own.restart(KillableServer.APISERVER)
 
 
 def restore(own):
     stop_servers(own)
     shutil.rmtree(own.directory / DATA)
     (own.directory / "backup").rename(own.directory / DATA)
-    own.restart(Server.APISERVER)
+    own.restart(KillableServer.APISERVER)
 
 
 def create(seed, *names):
@@ -126,8 +126,11 @@ def test_everything_remembered_is_compared_after_a_restore_of_etcd(
     script.on.clear()
     change_everything(shoot)
     eventually(lambda: manager.verdict(shoot.namespace).forced)
-    eventually(lambda: all(one.failing() == 0 for one in manager._running.wiring.informers))
-    last, before = version(shoot, "changed"), len(script.calls)
+    eventually(
+        lambda: all(informer.failing() == 0 for informer in manager._running.wiring.informers)
+    )
+    last = version(shoot, "changed")
+    before = len(script.calls)
     restore_and_write(own, shoot, proxy, last)
     assert version(shoot, "changed") < last < version(shoot, "kept")
 
@@ -148,7 +151,7 @@ def test_everything_remembered_is_compared_after_a_restore_of_etcd(
 
 
 def change_everything(seed):
-    """What the backup does not know."""
+    """Make changes that the backup does not contain."""
     eventually(lambda: seed.is_gone("deleting"))
     seed.delete("released")
     eventually(lambda: seed.is_gone("released"))
@@ -176,4 +179,4 @@ def restore_and_write(own, seed, proxy, last):
 
 def orphans(seed):
     found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
-    return {one["spec"]["id"] for one in found}
+    return {obj["spec"]["id"] for obj in found}

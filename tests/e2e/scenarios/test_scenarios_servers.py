@@ -1,10 +1,8 @@
-"""Kinds that come and go, webhooks that are away, servers that are killed: a cluster of our own."""
+"""Kinds added and removed, webhooks without server, killed servers: a cluster of our own."""
 
 import time
 
 import pytest
-from builders import API, cluster, infrastructure
-from harness import Script, Seed, eventually, running
 
 from actuator import Resource
 from actuator.errors import ApiError, NotFound
@@ -12,11 +10,13 @@ from actuator.interface import resource_of
 from actuator.v1alpha1 import Cluster, Infrastructure, Network
 from generic.kube.client import connect
 from generic.kube.crds import crd
-from generic.reconciler.failure import DELETION_BACKOFF_CAP
+from generic.reconciler.failure import MAX_DELETION_BACKOFF_SECONDS
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
-from generic.testing.faults import Server
 from generic.testing.seed import CRDS, install, install_crds
+from hack.faults import KillableServer
+from tests.support.cluster.harness import Script, Seed, eventually, running
+from tests.support.objects.builders import API, cluster, infrastructure
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
@@ -47,7 +47,8 @@ def shoot(own):
 @pytest.fixture
 def both(own, shoot):
     """A manager for Infrastructures and Networks; the scripts of both."""
-    infrastructures, networks = Script(), Script(Network)
+    infrastructures = Script()
+    networks = Script(Network)
     parts = (own, shoot.client, shoot.namespace, infrastructures)
     with running(*parts, second=networks) as manager:
         yield manager, infrastructures, networks
@@ -88,14 +89,14 @@ def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, 
     eventually(shoot.is_ready)
     shoot.delete()
     eventually(lambda: "delete" in script.operations())
-    own.kill(Server.APISERVER)
+    own.kill(KillableServer.APISERVER)
     try:
         gate.set()  # the actuator is done while nobody hears of it
         time.sleep(3)
         assert manager.check_ready()["workers"]() is None
     finally:
-        own.restart(Server.APISERVER)
-    eventually(shoot.is_gone, 2 * DELETION_BACKOFF_CAP)  # it may have failed for a while
+        own.restart(KillableServer.APISERVER)
+    eventually(shoot.is_gone, 2 * MAX_DELETION_BACKOFF_SECONDS)  # it may have failed for a while
     assert script.operations() == ["reconcile", "delete"]
     lives(shoot, "after")
 
@@ -146,7 +147,7 @@ def break_conversion(client, networks):
     return name
 
 
-def mend_conversion(client):
+def repair_conversion(client):
     patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
     client.patch(CRDS, NETWORK_CRD, "", patch)
     eventually(lambda: listed(client))
@@ -177,7 +178,7 @@ def test_scenario_33_a_conversion_webhook_that_is_down_blocks_its_own_kind_alone
         lives(shoot, "still-beside")
         assert manager.check_ready()["informers"]() is None
     finally:
-        mend_conversion(shoot.client)
+        repair_conversion(shoot.client)
     eventually(lambda: networks.is_ready(name))
     assert script.operations(name) == ["reconcile"]
     networks.delete(name)
@@ -193,7 +194,7 @@ def test_scenario_33_a_manager_that_is_started_meanwhile_serves_the_other_kinds(
             lives(shoot, "beside")
             assert "networks" in str(manager.check_ready()["streams"]())
         finally:
-            mend_conversion(shoot.client)
+            repair_conversion(shoot.client)
         eventually(lambda: networks.is_ready(name))
         networks.delete(name)
         eventually(lambda: networks.is_gone(name))

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pods_as_processes import Namespace, Seed
+
+from tests.support.landscape.pods import Namespace, Seed
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,6 @@ import os
 from pathlib import Path
 
 import pytest
-from builders import cluster
-from commanding import run_command
-from harness import eventually
-from landscape import ACTUATOR, GARDENLET, deployment_of, install, rendered
-from pods_as_processes import DEPLOYMENTS, Namespace, Seed
 
 from actuator.errors import ApiError
 from actuator.interface import Resource, resource_of
@@ -25,6 +20,11 @@ from generic.library.webhooks.targets import with_extension
 from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.images import extension_image
 from generic.testing.seed import install_crds
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.chart import ACTUATOR, GARDENLET, deployment_of, install, rendered
+from tests.support.landscape.pods import DEPLOYMENTS, Namespace, Seed
+from tests.support.objects.builders import cluster
+from tests.support.pages.commands import run_command
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
@@ -82,7 +82,8 @@ def filtered(client, namespace: str) -> bool:
 
 
 def test_the_webhook_of_an_extension_in_a_pod_is_called_through_its_service(extension):
-    client, shoot = extension.client, f"shoot--{extension.name}"
+    client = extension.client
+    shoot = f"shoot--{extension.name}"
     a_shoot(client, shoot)
     eventually(lambda: filtered(client, shoot))
     (pod,) = extension.pods()

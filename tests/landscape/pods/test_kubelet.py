@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import eventually
-from pods_as_processes import DEPLOYMENTS, JOBS, ask
 
 from actuator.interface import Resource
 from generic.kube.client import connect
 from generic.kube.headers import Request
 from generic.testing.landscape.caches import PODS, SERVICES
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.pods import DEPLOYMENTS, JOBS, ask
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
@@ -107,7 +107,8 @@ def test_a_rolling_update_stops_the_old_process_after_the_new_one_is_ready(place
         place.name,
         [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "second"}],
     )
-    answers, stop = [], threading.Event()
+    answers = []
+    stop = threading.Event()
 
     def keep_asking() -> None:
         while not stop.is_set():
@@ -265,7 +266,7 @@ def test_another_image_is_ready_without_a_process(place):
     place.wait_available("web")
     assert place.running() == []
     statuses = [pod["status"] for pod in place.pods()]
-    assert {one["phase"] for one in statuses} == {"Running"}
+    assert {status["phase"] for status in statuses} == {"Running"}
     versions = {pod["metadata"]["resourceVersion"] for pod in place.pods()}
     time.sleep(1)  # nothing writes an unchanged status again
     assert {pod["metadata"]["resourceVersion"] for pod in place.pods()} == versions

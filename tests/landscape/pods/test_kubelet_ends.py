@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from harness import eventually
-from pods_as_processes import Namespace, Seed
 
 from actuator.errors import ApiError
 from actuator.interface import Resource
 from generic.testing.landscape.volumes import Tokens
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.pods import Namespace, Seed
 
 REVIEWS = Resource("authentication.k8s.io/v1", "tokenreviews", namespaced=False)
 
@@ -62,7 +62,8 @@ def test_a_token_is_renewed_at_four_fifths_of_its_life(place):
 def test_tokens_have_their_audience_and_end_with_their_pod(place):
     pod = place.pod("web", {"image": "registry.example/x"})
     tokens = Tokens(place.client, LateClock())
-    default, other = tokens.get(pod, "", 3600), tokens.get(pod, "another", 3600)
+    default = tokens.get(pod, "", 3600)
+    other = tokens.get(pod, "another", 3600)
     assert username(place.client, tokens.get(pod, "", 3601))  # whose answer is cached for 10 s
     assert username(place.client, other) is None  # not for the API server
     options = json.dumps({"gracePeriodSeconds": 0}).encode()
@@ -74,7 +75,8 @@ def test_tokens_have_their_audience_and_end_with_their_pod(place):
 
 
 def test_stop_ends_all_processes_and_removes_their_files(own):
-    seed, place = own, Namespace(own)
+    seed = own
+    place = Namespace(own)
     place.service("web")
     place.deploy("web", replicas=2)
     place.deploy("stubborn", {"args": ["--ignore-sigterm"]})

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import eventually
-from pods_as_processes import DEPLOYMENTS
+
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.pods import DEPLOYMENTS
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
@@ -48,10 +49,10 @@ def test_a_hostile_pod_starts_nothing_and_the_reason_is_shown(place, plan):
     assert waiting["reason"] == "Refused"
     assert sentence in waiting["message"]
     assert waiting["message"].endswith(".")
-    eventually(lambda: [one for one in place.events() if one.startswith("Refused: ")])
+    eventually(lambda: [event for event in place.events() if event.startswith("Refused: ")])
     status = place.get("hostile")["status"]
     assert status["phase"] == "Pending"
-    ready = next(one for one in status["conditions"] if one["type"] == "Ready")
+    ready = next(condition for condition in status["conditions"] if condition["type"] == "Ready")
     assert (ready["status"], ready["message"]) == ("False", waiting["message"])
     assert place.running() == []
     assert not Path("/tmp/hostile").exists()
@@ -59,7 +60,7 @@ def test_a_hostile_pod_starts_nothing_and_the_reason_is_shown(place, plan):
 
 def test_a_hostile_deployment_never_becomes_available_and_can_be_corrected(place):
     place.deploy("web", SHELL)
-    eventually(lambda: [one for one in place.events() if one.startswith("Refused: ")])
+    eventually(lambda: [event for event in place.events() if event.startswith("Refused: ")])
     time.sleep(0.5)
     assert place.running() == []
     command = "/spec/template/spec/containers/0/command"

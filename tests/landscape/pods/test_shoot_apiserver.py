@@ -10,15 +10,15 @@ import base64
 import json
 
 import pytest
-from harness import eventually
-from pods_as_processes import DEPLOYMENTS, Namespace
 
 from actuator.interface import CONFIG_MAPS, SECRETS
 from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
-from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.testing.envtest.certificates import Authority, new_private_key
+from generic.kube.kubeconfig import InlineKubeconfig
+from generic.testing.envtest.certificates import LocalAuthority, new_private_key
 from generic.testing.landscape.caches import PODS
+from tests.support.cluster.harness import eventually
+from tests.support.landscape.pods import DEPLOYMENTS, Namespace
 
 pytestmark = pytest.mark.long  # one worker starts the cluster, and keeps it
 
@@ -50,7 +50,7 @@ class Shoot:
 
     def __init__(self, place: Namespace) -> None:
         self.place = place
-        self.authority = Authority.new("shoot")
+        self.authority = LocalAuthority.new("shoot")
         serving = self.authority.serving(NAMES)
         pki = {"ca.crt": self.authority.key_pair.certificate, "accounts.key": new_private_key()}
         self._secret("pki", {**pki, "tls.crt": serving.certificate, "tls.key": serving.key})
@@ -88,10 +88,10 @@ class Shoot:
             "ports": [{"name": "https", "containerPort": port}],
             "readinessProbe": probe or None,
             "volumeMounts": [
-                {"name": one, "mountPath": f"/srv/{one}"} for one in ("pki", "kubeconfig")
+                {"name": item, "mountPath": f"/srv/{item}"} for item in ("pki", "kubeconfig")
             ],
         }
-        volumes = [{"name": one, "secret": {"secretName": one}} for one in ("pki", "kubeconfig")]
+        volumes = [{"name": item, "secret": {"secretName": item}} for item in ("pki", "kubeconfig")]
         self.place.deploy(name, container, volumes=volumes, automountServiceAccountToken=False)
         self.place.wait_available(name)
 
@@ -102,8 +102,9 @@ class Shoot:
     def connect(self):
         port = self.place.seed.router.find(self.place.name, "kube-apiserver", 443)[0]
         ca = self.authority.key_pair.certificate
-        pair = {"certificate": self.admin.certificate, "key": self.admin.key}
-        return connect(InlineKubeconfig(f"https://127.0.0.1:{port}", ca, **pair))
+        certificate = self.admin.certificate
+        url = f"https://127.0.0.1:{port}"
+        return connect(InlineKubeconfig(url, ca, certificate=certificate, key=self.admin.key))
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_the_control_plane_of_a_shoot_runs_and_keeps_its_objects(shoot):
     (derived,) = place.seed.processes.directory.glob("pods/*/containers/main/kubeconfig")
     assert derived.stat().st_mode & 0o077 == 0
     assert "/srv/" not in derived.read_text()
-    (pod,) = [one for one in place.pods() if one["metadata"]["labels"]["app"] == "kube-apiserver"]
+    (pod,) = [pod for pod in place.pods() if pod["metadata"]["labels"]["app"] == "kube-apiserver"]
     place.client.delete(PODS, pod["metadata"]["name"], place.name)
     eventually(lambda: place.is_gone(pod["metadata"]["name"]))
     place.wait_available("kube-apiserver")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import builders
 import pytest
-from aws_objects import REGION, provider_config, secret
-from harness import eventually
 
 from actuator import Resource
-from extensions.aws import AwsInfrastructure, tags
+from extensions.aws import tags
+from extensions.aws.infrastructure import AwsInfrastructure
 from generic.kube.headers import DELETION_BLOCKED
+from tests.support.aws.objects import REGION, provider_config, secret
+from tests.support.cluster.harness import eventually
+from tests.support.objects import builders
 
 SECRETS = Resource("v1", "secrets")
 
@@ -29,7 +30,7 @@ def network(seed, namespace, start, url, shoot_key):
 
 @pytest.fixture
 def vpcs(ec2, namespace):
-    """How many VPCs of the shoot there are."""
+    """The number of VPCs of the shoot."""
     [(key, value)] = tags.mark(namespace).items()
     filters = [{"Name": f"tag:{key}", "Values": [value]}]
     return lambda: len(ec2.describe("describe_vpcs", "Vpcs", filters))
@@ -49,7 +50,7 @@ def test_the_process_that_knew_the_credentials_cleans_up_with_them(
     assert event["type"] == "Warning"
 
 
-def test_after_a_restart_the_deletion_says_what_is_missing_and_waits_for_it(
+def test_after_a_restart_the_deletion_names_the_missing_secret_and_waits_for_it(
     network, seed, namespace, vpcs, start, url, shoot_key
 ):
     network.stop()
@@ -68,4 +69,6 @@ def test_after_a_restart_the_deletion_says_what_is_missing_and_waits_for_it(
 
 def _blocked(seed):
     conditions = seed.status().get("conditions") or []
-    return next((one for one in conditions if one["type"] == DELETION_BLOCKED), None)
+    return next(
+        (condition for condition in conditions if condition["type"] == DELETION_BLOCKED), None
+    )

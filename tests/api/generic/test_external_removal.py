@@ -1,12 +1,10 @@
-"""Somebody takes our finalizer off while cleanup is unfinished: noticed, recorded, made up for."""
+"""Our finalizer is removed externally during cleanup: noticed, recorded, cleaned up late."""
 
 import threading
 import time
 from typing import ClassVar
 
 import pytest
-from builders import infrastructure
-from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.codec import decode
@@ -15,6 +13,8 @@ from generic.kube.delegating import DelegatingClient
 from generic.kube.documents import Document
 from generic.kube.store import Store
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from tests.support.cluster.harness import FINALIZER, Script, eventually
+from tests.support.objects.builders import infrastructure
 
 FOREIGN = "example.org/foreign"
 
@@ -39,8 +39,10 @@ def states(seed):
     return [str(orphan.state) for orphan in orphans(seed)]
 
 
-def bypassed(manager):
-    return manager.metrics.total("actuator_deletions_bypassed_total", "kind")["Infrastructure"]
+def removed_externally(manager):
+    return manager.metrics.total("actuator_finalizers_removed_externally_total", "kind")[
+        "Infrastructure"
+    ]
 
 
 def final(manager):
@@ -48,15 +50,15 @@ def final(manager):
     return sum(counted[outcome] for outcome in ("deleted", "force_deleted", "orphaned"))
 
 
-def mended_at_the_third(manager):
-    """A deletion that is refused until somebody else took the finalizer off, and twice more.
+def succeeds_at_third_attempt(manager):
+    """A deletion that is refused until the finalizer was removed externally, and twice more.
 
-    Late cleanup is not tried for ever, so that a test must not mend it at its own leisure.
+    The attempts at late cleanup are limited, so the test must not wait before it repairs it.
     """
     late = [True, True]
 
     def delete(*_args):
-        if not bypassed(manager) or (late and late.pop()):
+        if not removed_externally(manager) or (late and late.pop()):
             refuses()
 
     return delete
@@ -78,44 +80,47 @@ def stuck(seed, start):
     return actuator, manager
 
 
-def test_it_is_counted_said_and_recorded(seed, stuck):
+def test_a_removal_is_counted_reported_and_recorded(seed, stuck):
     _, manager = stuck
     strip(seed)
-    eventually(lambda: bypassed(manager) == 1)
+    eventually(lambda: removed_externally(manager) == 1)
     (orphan,) = eventually(lambda: orphans(seed))
-    assert (orphan.spec.id, orphan.spec.reason) == (f"{seed.namespace}-infra", "Bypassed")
-    eventually(lambda: seed.events("Bypassed"))
+    assert (orphan.spec.id, orphan.spec.reason) == (
+        f"{seed.namespace}-infra",
+        "FinalizerRemovedExternally",
+    )
+    eventually(lambda: seed.events("FinalizerRemovedExternally"))
     assert final(manager) == 0
     assert orphan.is_open
 
 
-def test_cleanup_is_made_up_for_and_the_record_says_that_nothing_is_left(seed, stuck):
+def test_late_cleanup_is_retried_and_the_record_then_has_the_state_gone(seed, stuck):
     actuator, manager = stuck
-    actuator.on["delete"] = mended_at_the_third(manager)
+    actuator.on["delete"] = succeeds_at_third_attempt(manager)
     strip(seed)
-    eventually(lambda: bypassed(manager) == 1)
+    eventually(lambda: removed_externally(manager) == 1)
     eventually(lambda: states(seed) == ["Gone"])
     assert actuator.operations()[-1] == "delete"
-    assert bypassed(manager) == 1
+    assert removed_externally(manager) == 1
 
 
 def test_it_is_noticed_also_where_others_still_hold_the_object(seed, stuck):
     actuator, manager = stuck
-    actuator.on["delete"] = mended_at_the_third(manager)
+    actuator.on["delete"] = succeeds_at_third_attempt(manager)
     strip(seed, FOREIGN)
-    eventually(lambda: bypassed(manager) == 1)
+    eventually(lambda: removed_externally(manager) == 1)
     eventually(lambda: states(seed) == ["Gone"])
     assert seed.get()["metadata"]["finalizers"] == [FOREIGN]
     strip(seed)
     eventually(seed.is_gone)
-    assert bypassed(manager) == 1
+    assert removed_externally(manager) == 1
 
 
-def test_what_took_the_name_since_is_not_touched(seed, stuck):
+def test_a_new_object_of_the_same_name_is_not_deleted(seed, stuck):
     actuator, manager = stuck
     strip(seed)
     seed.create(infrastructure(seed.namespace, seed.namespace))
-    eventually(lambda: bypassed(manager) == 1)
+    eventually(lambda: removed_externally(manager) == 1)
     eventually(seed.is_ready)
     before = actuator.operations().count("delete")
     with pytest.raises(AssertionError):
@@ -127,7 +132,7 @@ def test_it_is_noticed_by_the_answer_to_an_error_that_could_not_be_written(seed,
     """Stripped while the actuator fails: the watch tells of it after our own request did."""
 
     def strip_and_fail(*_args):
-        if bypassed(manager):
+        if removed_externally(manager):
             return
         strip(seed)
         raise ActuatorError("and then it failed")
@@ -137,7 +142,7 @@ def test_it_is_noticed_by_the_answer_to_an_error_that_could_not_be_written(seed,
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
     seed.delete()
-    eventually(lambda: bypassed(manager) == 1)
+    eventually(lambda: removed_externally(manager) == 1)
     eventually(lambda: states(seed) == ["Gone"])
 
 
@@ -152,7 +157,7 @@ class Denying(DelegatingClient):
         return super().patch(resource, name, namespace, patch, **named)
 
 
-def test_an_answer_does_not_prove_the_deletion_of_an_object_that_nobody_deletes(
+def test_an_answer_does_not_prove_the_deletion_of_an_object_without_deletion_timestamp(
     seed, start, monkeypatch
 ):
     """As after a restore of etcd: only the watch knows whether it was deleted."""
@@ -168,14 +173,14 @@ def test_an_answer_does_not_prove_the_deletion_of_an_object_that_nobody_deletes(
     eventually(lambda: actuator.operations().count("reconcile") > before)
     time.sleep(1)
     assert "delete" not in actuator.operations(), "its resources are in use"
-    assert bypassed(manager) == 0
+    assert removed_externally(manager) == 0
     assert orphans(seed) == []
     Denying.denied.clear()
     seed.ask("reconcile")
     eventually(lambda: seed.status()["observedGeneration"] == 2)
 
 
-def test_a_release_of_ours_is_no_bypass(seed, start):
+def test_a_release_of_ours_does_not_count_as_external(seed, start):
     manager = start(Bucket())
     for number in range(5):
         seed.create(infrastructure(seed.namespace, seed.namespace, name=f"n{number}"))
@@ -184,17 +189,19 @@ def test_a_release_of_ours_is_no_bypass(seed, start):
         seed.delete(f"n{number}")
     eventually(lambda: all(seed.is_gone(f"n{number}") for number in range(5)))
     eventually(lambda: final(manager) == 5)
-    assert bypassed(manager) == 0
+    assert removed_externally(manager) == 0
     assert orphans(seed) == []
 
 
 @pytest.mark.parametrize("finalizers", [[], [FOREIGN]], ids=["deleted", "held by others"])
-def test_a_release_of_ours_is_no_bypass_if_its_event_overtakes_the_answer(
+def test_a_release_of_ours_does_not_count_as_external_if_its_event_overtakes_the_answer(
     seed, start, monkeypatch, finalizers
 ):
     """The informer's thread has the event before the answer, and hands it on after the release."""
     manager = start(Bucket())
-    observe, observe_deleted, written = Store.observe, Store.observe_deleted, Store.written
+    observe = Store.observe
+    observe_deleted = Store.observe_deleted
+    written = Store.written
     watched = threading.Event()
 
     def released(obj, *, deleted=False):
@@ -232,7 +239,7 @@ def test_a_release_of_ours_is_no_bypass_if_its_event_overtakes_the_answer(
     strip(seed) if finalizers else None
     eventually(seed.is_gone)
     with pytest.raises(AssertionError):
-        eventually(lambda: bypassed(manager) or orphans(seed), seconds=2)
+        eventually(lambda: removed_externally(manager) or orphans(seed), seconds=2)
 
 
 def test_a_cleanup_that_was_just_finishing_is_a_deletion(seed, start, gate):
@@ -244,15 +251,15 @@ def test_a_cleanup_that_was_just_finishing_is_a_deletion(seed, start, gate):
     eventually(lambda: "delete" in actuator.operations())
     strip(seed)
     gate.set()
-    eventually(lambda: final(manager) + bypassed(manager) == 1)
+    eventually(lambda: final(manager) + removed_externally(manager) == 1)
     assert final(manager) == 1
 
 
-def test_a_finalizer_that_is_taken_off_a_living_object_is_put_on_again(seed, start):
+def test_a_finalizer_removed_from_a_living_object_is_added_again(seed, start):
     manager = start(Bucket())
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
     strip(seed)
     seed.ask("reconcile")
     eventually(lambda: FINALIZER in (seed.get()["metadata"].get("finalizers") or []))
-    assert bypassed(manager) == 0
+    assert removed_externally(manager) == 0
