@@ -86,7 +86,7 @@ def _documented(module: ModuleType) -> Iterator[str]:
     for name in sorted({*getattr(module, "__all__", own)}.difference(elsewhere)):
         value = getattr(module, name)
         if isclass(value) or isroutine(value):
-            yield f".. auto{'class' if isclass(value) else 'function'}:: {value.__module__}.{name}"
+            yield f".. auto{'class' if isclass(value) else 'function'}:: {module.__name__}.{name}"
         elif home := _home(module.__name__, name):
             yield f".. autodata:: {home}.{name}\n   :no-value:"
         else:
@@ -106,8 +106,8 @@ def _constants(module: str) -> Mapping[tuple[str, str], list[str]]:
 
 def metrics() -> str:
     """Return a table of the metrics of a manager."""
-    from generic.controller.metrics import Metrics
-    from generic.reconciler.orphans.keeper import Keeper
+    from generic.manager.orphans.keeper import Keeper
+    from generic.serving.metrics import Metrics
 
     shown = Metrics(oldest_terminating=1)
     shown.show_streams((), lambda _: ())
@@ -165,7 +165,7 @@ def describe_options(
     from generic.manager.options import Options
 
     owner, _, field = name.rpartition(".")
-    if kind == "attribute" and owner == f"{Options.__module__}.Options":
+    if kind == "attribute" and owner == "generic.Options":
         lines[:] = [attrs.fields_dict(Options)[field].metadata.get("help", *lines[:1])]
 
 
