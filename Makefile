@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill landscape test test-landscape soak-landscape record-gardenlet check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
+.PHONY: help drill landscape test test-landscape soak-landscape record-gardenlet check lint types layers test-pure bench env-up env-down soak adversary wheel lock requirements clean dashboards mutate-alerts mutation coverage observe newcomer docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,7 @@ lint: $(STAMP) ## format, lint and the vocabulary of texts; changes no file
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/python hack/vocabulary.py
+	@$(BIN)/python hack/plain.py
 
 types: $(STAMP) ## check types with mypy, strict
 	@$(BIN)/mypy --no-error-summary
@@ -61,6 +62,16 @@ layers: $(STAMP) ## check the direction of imports
 
 test-pure: $(STAMP) ## run the tests that need no cluster
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE) $(ARGS)
+
+coverage: $(STAMP) ## report the branches that the tests without a cluster run; ARGS="-k status"
+	@rm -rf build/coverage
+	@mkdir -p build/coverage
+	@$(BIN)/coverage run -m pytest -q -n 2 --dist worksteal $(PURE) $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+mutation: $(STAMP) ## mutate the decisions and states of one object; their tests have to fail
+	@$(BIN)/python -m hack.mutation
 
 bench: $(STAMP) ## compare with controller-runtime; ARGS="--quick"
 	@$(BIN)/python -m hack.bench.run $(ARGS)
@@ -75,7 +86,7 @@ adversary: $(STAMP) ## attack a manager with 10,000 hostile inputs of each famil
 dashboards: $(STAMP) ## write the dashboards again, from hack/dashboards
 	@$(BIN)/python -m hack.dashboards
 
-mutants: $(STAMP) ## break each alert and recording rule in turn; their tests have to fail
+mutate-alerts: $(STAMP) ## break each alert and recording rule in turn; their tests have to fail
 	@$(BIN)/python -m tests.rules.promtool
 
 observe: $(STAMP) ## query every panel and alert in a real Prometheus that observed deletions
@@ -90,8 +101,8 @@ env-down: $(STAMP) ## stop the embedded cluster
 wheel: $(STAMP) ## build the sdist and the wheel into dist/ and check their content
 	@$(BIN)/python hack/wheel.py
 
-newcomer: wheel ## do what a newcomer does, with an empty cache: 12 commands in at most 10 minutes
-	@bash hack/newcomer.sh dist
+newcomer: wheel ## do what a newcomer does with an empty cache, by two guides; ARGS=landscape
+	@bash hack/newcomer.sh dist $(ARGS)
 
 docs: $(STAMP) ## build the documentation site into build/docs; a warning or a broken link fails
 	@$(BIN)/python -m sphinx -b html -c docs -d build/doctrees -E -W --keep-going --quiet . build/docs
@@ -100,8 +111,11 @@ docs: $(STAMP) ## build the documentation site into build/docs; a warning or a b
 lock: $(STAMP) ## resolve the locked dependencies again; ARGS="--upgrade" for newer ones
 	@$(BIN)/python hack/lock.py $(ARGS)
 
+requirements: $(STAMP) ## write requirements.txt, the locked dependencies of the AWS sample's image
+	@$(BIN)/python hack/lock.py --requirements
+
 clean: ## remove the files of these targets from the clone, not from the user's cache
-	@rm -rf $(VENV) dist build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf $(VENV) dist build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache mutants
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Dependencies by their hashes, then ourselves with the build tools just installed. The Go
