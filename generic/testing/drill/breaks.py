@@ -4,7 +4,7 @@ Wrappers around the client or an actuator, used only by the drill; the product h
 them. Each simulates a bug of an extension or of the framework.
 """
 
-import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode, encode
-from actuator.errors import ActuatorError, ErrorCode
+from actuator.errors import ActuatorError
 from actuator.interface import (
     Actuator,
     Client,
@@ -97,17 +97,13 @@ class _Unsaved:
         """Do nothing."""
 
 
-class _OneAtATime(WrappedActuator):
-    """Reconciles one object at a time, by a lock that an invalid object keeps."""
-
-    lock = threading.Lock()
+class _WaitsForTheInvalid(WrappedActuator):
+    """Waits for a lock that an invalid object keeps, so a reconciliation never begins."""
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
-        while not self.lock.acquire(timeout=0.2):
+        while True:
             ctx.check()
-        result = self.inner.reconcile(ctx, obj, cluster)
-        self.lock.release()
-        return result
+            time.sleep(0.2)
 
 
 class _RewritingClient(DelegatingClient):
@@ -140,13 +136,6 @@ def _hiding_errors(op: Raw) -> Raw | None:
     return None if _written_error(op) else op
 
 
-def _keeping_the_lock(op: Raw) -> Raw | None:
-    """Take the lock when an invalid object is reported: no call of its actuator can do it."""
-    if ErrorCode.ERR_CONFIGURATION_PROBLEM in (_written_error(op).get("codes") or ()):
-        _OneAtATime.lock.acquire(blocking=False)
-    return op
-
-
 def _written_error(op: Raw) -> Raw:
     """Return the lastError that a step of a patch writes, or an empty one."""
     value = op.get("value") or {}
@@ -172,8 +161,7 @@ BREAKS: dict[str, Break] = {
     ),
     "I6": Break(
         text="an invalid object keeps a lock that all reconciliations need",
-        actuator=_OneAtATime,
-        client=partial(_RewritingClient, rewrite=_keeping_the_lock),
+        actuator=_WaitsForTheInvalid,
     ),
     "webhooks": Break(text="the webhooks do not exempt deletions", exempts_no_deletion=True),
     "report": Break(text="the report omits a record", forgets_a_record=True),
