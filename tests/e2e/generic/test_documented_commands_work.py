@@ -148,6 +148,10 @@ ELSEWHERE = {
     r"actuator drill --landscape": (
         "landscape/test_landscape_drill.py::test_a_drill_with_a_real_gardener_holds"
     ),
+    r"actuator record .*": (
+        "api/record/test_record_commands.py"
+        "::test_an_export_verifies_and_its_last_hash_is_printed_apart"
+    ),
     r"actuator env (up|down|kubeconfig)": (
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"
     ),

@@ -1,0 +1,90 @@
+"""`actuator record`: evidence of force deletions, for audits."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from actuator.meta import parse_time
+from generic.kube.clock import SystemClock
+from generic.kube.printable import echo
+from generic.tools.cli.development import DevelopmentTarget, select
+from generic.tools.cli.load import with_flags
+from generic.tools.cli.statuses import CheckCommand, No
+from generic.tools.record.chain import Export, WrongLine, chained, lines_of, verified
+from generic.tools.record.gather import gather
+
+
+class DateParam(click.ParamType[datetime]):
+    """A date (2026-07-01, at midnight UTC), or a timestamp with a time zone (RFC 3339)."""
+
+    name = "DATE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """See ParamType."""
+        try:
+            if len(value) == len("2026-07-01"):
+                return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
+            return parse_time(value)
+        except ValueError:
+            self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
+
+
+_since = click.option("--since", required=True, type=DateParam(), help="Begin of the period, UTC.")
+_until = click.option("--until", type=DateParam(), help="End of the period, not part of it.")
+_seed_flags = with_flags("kubeconfig", "context", "master")
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group()
+def record() -> None:
+    """Export and verify the records of force deletions."""
+
+
+@record.command("export")
+@_since
+@_until
+@_seed_flags
+def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
+    """Print the records of a period as hash-chained JSON lines, and the last hash to stderr.
+
+    Records that were created or changed in the period are exported. Keep the last hash apart from
+    the file: without it, a rewrite of the whole file is not found.
+    """
+    client = select(DevelopmentTarget(**seed)).connect()
+    header, records = gather(client, since, until, SystemClock().now())
+    for line, link in chained(header, records):
+        echo(line)
+        last = link
+    echo(f"{len(records)} records; last hash: {last}", err=True)
+
+
+@record.command("verify", cls=CheckCommand)
+@click.argument("file", type=_file)
+@click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the export.")
+def _verify(file: Path, known: str) -> None:
+    """Find the first line of an export that was altered, removed, added or moved.
+
+    The exit status is 1 if there is one, or if the last hash is not the one of --hash.
+    """
+    found = _read(file)
+    if known and known.strip().lower() != found.last_hash:
+        raise No(
+            f"{file}: its last hash is {found.last_hash}, not that of --hash: it is another "
+            "export, or it was rewritten"
+        )
+    echo(f"{file}: {len(found.records)} records, unchanged; last hash: {found.last_hash}")
+    if not known:
+        echo("without --hash, a rewrite of the whole file is not found", err=True)
+
+
+def _read(file: Path) -> Export:
+    """Return a verified export. Raises No for a wrong line."""
+    try:
+        with file.open("rb") as opened:
+            return verified(lines_of(opened))
+    except WrongLine as wrong:
+        raise No(f"{file}: {wrong}") from None

@@ -1,0 +1,82 @@
+"""Gathers the records of a period from a cluster, for an export.
+
+Each is exported as the API server stores it: nothing is decoded, so nothing is dropped.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from actuator.errors import ApiError, ConfigurationError, NotFound
+from actuator.interface import CONFIG_MAPS, Client, Resource
+from actuator.meta import Raw, format_time, parse_time, value_at
+from generic.reconciler.orphans import ORPHANS
+from generic.tools.record.chain import ExportHeader
+
+_RESOURCES = (ORPHANS,)
+_TIME = "At"
+"""The end of each name of a field of spec and status that has a time."""
+
+
+def gather(
+    client: Client, since: datetime, until: datetime | None, now: datetime
+) -> tuple[ExportHeader, list[Raw]]:
+    """Return what an export of the period contains, oldest records first.
+
+    A record belongs to the period if it was written before its end and written or changed after
+    its begin. Raises ConfigurationError without the CRDs, and ApiError.
+    """
+    end = until or now
+    found = [item for resource in _RESOURCES for item in _read(client, resource)]
+    records = [item for item in found if _belongs(item, since, end)]
+    header = ExportHeader(
+        since=format_time(since),
+        until=format_time(until) if until else "",
+        exported_at=format_time(now),
+        seed=_seed(client),
+        records=len(records),
+    )
+    return header, sorted(records, key=lambda item: (item["createdAt"], item["kind"], item["name"]))
+
+
+def times(record: Raw) -> Iterator[datetime]:
+    """Yield the times of a record: of its creation, and those in its spec and status."""
+    yield parse_time(record["createdAt"])
+    for part in ("spec", "status"):
+        for name, value in (record.get(part) or {}).items():
+            if name.endswith(_TIME) and isinstance(value, str):
+                with suppress(ValueError):
+                    yield parse_time(value)
+
+
+def _belongs(record: Raw, since: datetime, end: datetime) -> bool:
+    created = parse_time(record["createdAt"])
+    return created < end and max(times(record)) >= since
+
+
+def _read(client: Client, resource: Resource) -> Iterator[Raw]:
+    try:
+        found = client.list(resource)
+    except NotFound as error:
+        raise ConfigurationError(
+            f"The CustomResourceDefinition of {resource} is not installed in this cluster; install "
+            "the output of `actuator crds generic:Orphan`"
+        ) from error
+    for manifest in found:
+        metadata = manifest["metadata"]
+        yield {
+            "apiVersion": manifest["apiVersion"],
+            "kind": manifest["kind"],
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "createdAt": metadata["creationTimestamp"],
+            "spec": manifest.get("spec") or {},
+            "status": manifest.get("status") or {},
+        }
+
+
+def _seed(client: Client) -> str:
+    with suppress(ApiError):
+        found = client.get(CONFIG_MAPS, "cluster-identity", "kube-system")
+        return str(value_at(found, "data", "cluster-identity") or "")
+    return ""
