@@ -46,9 +46,11 @@ PLACEHOLDERS = {
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?::[A-Z]+)?\b")
 
 TESTED_PAGES = {
+    "docs/credentials.md": "unit/generic/test_guide_pages.py",
     "docs/development-shoot.md": "e2e/generic/test_dev.py",
     "docs/in-shoot.md": "e2e/generic/test_provider_pages.py",
     "docs/landscape.md": "landscape/test_landscape_tutorial.py",
+    "docs/own-rules.md": "unit/generic/test_guide_pages.py",
     "docs/realistic-provider.md": "e2e/generic/test_provider_pages.py",
     "docs/testing.md": "e2e/generic/test_testing_kit.py",
     "docs/tutorial.md": "e2e/generic/test_tutorial.py",

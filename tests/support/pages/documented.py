@@ -1,4 +1,4 @@
-"""The commands of the pages, and the Python examples of docs/extensions.md, to be run by tests."""
+"""The commands and the Python examples of the pages, to be run by tests."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ROOT", "commands", "run_examples", "shell_lines"]
+__all__ = ["ROOT", "commands", "files_of", "run_examples", "shell_lines"]
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "extensions.md"
 HISTORY = "CHANGELOG.md"
 _COMMAND = re.compile(
     r"^(?:    )?(?:[A-Z_]+=\S+ )?(?P<line>actuator [a-z][^`|#\n]*)"
@@ -30,6 +29,7 @@ _LINE = re.compile(
 )
 _HEREDOC = re.compile(r"^( *)(kubectl [^\n]*) <<EOF\n(.*?)^ *EOF$", re.DOTALL | re.MULTILINE)
 _PYTHON = re.compile(r"^ *```python\n.*?^ *```$", re.DOTALL | re.MULTILINE)
+_FILE = re.compile(r"^Create `(\S+)`:\n\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _NUMBERS = count()
 """Each module of examples has a name of its own, so that no test replaces that of another."""
 
@@ -59,12 +59,17 @@ def shell_lines() -> Iterator[tuple[str, str, str]]:
             yield page, line.strip(), ""
 
 
-def run_examples(heading: str) -> dict[str, Any]:
-    """Execute the examples below that heading; return their definitions."""
-    _, _, section = PAGE.read_text().partition(f"\n{heading}\n")
+def files_of(page: str) -> dict[str, str]:
+    """The Python files that a page of `docs` creates: their names and texts."""
+    return dict(_FILE.findall((ROOT / "docs" / page).read_text()))
+
+
+def run_examples(heading: str, page: str = "extensions.md") -> dict[str, Any]:
+    """Execute the examples below that heading of a page; return their definitions."""
+    _, _, section = (ROOT / "docs" / page).read_text().partition(f"\n{heading}\n")
     section = re.split(r"^#+ ", section, maxsplit=1, flags=re.MULTILINE)[0]
     examples = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    assert examples, f"{PAGE.name} has no example below {heading}"
+    assert examples, f"{page} has no example below {heading}"
     module = ModuleType(f"documented_example_{next(_NUMBERS)}")
     sys.modules[module.__name__] = module  # where the annotations of its classes are resolved
     for example in examples:

@@ -177,5 +177,5 @@ def test_the_example_of_the_documentation_runs():
 
     text = token(SOON)
     call = SimpleNamespace(clock=CALL.clock, secret=lambda _, name: identity_secret(name, text))
-    open_cloud = run_examples("## Workload identity")["open_cloud"]
+    open_cloud = run_examples("## Workload identity", "credentials.md")["open_cloud"]
     assert open_cloud(call, "a", Provider()) == (f"{ROLE}a", text)
