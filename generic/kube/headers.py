@@ -70,6 +70,8 @@ class Header(Struct, frozen=True, gc=False):
     owners: tuple[Owner, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """The type and status of each condition."""
+    cause: str = ""
+    """The first code of lastError, or else the reason of the condition DeletionBlocked."""
     unreadable: bool = False
     """Whether parts of the object are nested too deep to be read (`actuator.codec.CUT`)."""
 
@@ -178,6 +180,7 @@ def _fields(obj: Raw) -> dict[str, Any]:
         "secret": _secret(spec, _text(meta.get("namespace"))),
         "owners": tuple(_owners(meta.get("ownerReferences"))),
         "conditions": _conditions(status.get("conditions")),
+        "cause": intern(_cause(status)),
     }
 
 
@@ -212,6 +215,17 @@ def _owners(references: object) -> Iterator[Owner]:
 def _conditions(found: object) -> tuple[tuple[str, str], ...]:
     dicts = (c for c in found if isinstance(c, dict)) if isinstance(found, list) else ()
     return tuple((intern(_text(c.get("type"))), intern(_text(c.get("status")))) for c in dicts)
+
+
+def _cause(status: dict[str, Any]) -> str:
+    codes = as_dict(status.get("lastError")).get("codes")
+    if isinstance(codes, list) and codes:
+        return _text(codes[0])
+    conditions = status.get("conditions")
+    for found in map(as_dict, conditions if isinstance(conditions, list) else ()):
+        if (found.get("type"), found.get("status")) == (DELETION_BLOCKED, "True"):
+            return _text(found.get("reason"))
+    return ""
 
 
 def as_dict(value: object) -> dict[str, Any]:

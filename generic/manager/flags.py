@@ -190,6 +190,7 @@ _LIMITS: Mapping[str, Mapping[str, Any]] = {
     "metrics_bind_address": {"callback": _address},
     "health_bind_address": {"callback": _address},
     "metrics_oldest_terminating": {"type": click.IntRange(0, 100)},
+    "metrics_zero_seconds": {"type": click.FloatRange(min=0)},
     "webhook_config_url": {"callback": _host},
     "webhook_config_service_port": {"type": _PORT},
     "webhook_config_namespace": {

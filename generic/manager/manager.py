@@ -66,7 +66,10 @@ class Manager(Registry):
         super().__init__(settings or Options())
         self._clock: Clock = WatchedClock(clock or SystemClock())
         self.metrics = Metrics(
-            clock=self._clock, oldest_terminating=self.options.metrics_oldest_terminating
+            clock=self._clock,
+            oldest_terminating=self.options.metrics_oldest_terminating,
+            extension=self.options.extension,
+            zero_seconds=self.options.metrics_zero_seconds,
         )
         self._intercept = intercept or (lambda client: client)
         self._listeners = listeners

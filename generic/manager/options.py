@@ -42,6 +42,11 @@ class Options:
     metrics_oldest_terminating: int = _option(
         0, "Export per-object metrics for the N oldest terminating objects of each controller."
     )
+    metrics_zero_seconds: float = _option(
+        75.0,
+        "Seconds for which a new counter is exposed as 0, so that Prometheus reads the 0; set more "
+        "than the scrape interval.",
+    )
     max_concurrent_reconciles: int = _option(
         5,
         "Workers of each controller; --CONTROLLER-max-concurrent-reconciles sets those of one "

@@ -65,7 +65,7 @@ class Served(NamedTuple):
             if since is not None and self.controller.serves(request, seen):
                 state = self.watchdog.terminating(request, seen)
                 moment = parse_time(since).timestamp()
-                yield Terminating(request.namespace, request.name, state, moment)
+                yield Terminating(request.namespace, request.name, state, moment, seen.cause)
 
 
 class Watched(Struct):

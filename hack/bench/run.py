@@ -112,7 +112,7 @@ class Bench:
         spent = 0.0
         print(f"\n{self.size.objects} Infrastructures, {passes:.0f} passes")
         for name, seconds in seconds_per_call().items():
-            count = _sum(text, f'{FAMILY}_total{{call="{name}"}}')
+            count = _sum(text, f'{FAMILY}_total{{call="{name}".*}}')
             spent += count * seconds
             print(f"{name:<22}{count / passes:>8.2f} a pass, {seconds * 1e6:.2f} µs each")
         print(f"{spent / passes * 1e6:.1f} µs of {cpu / passes * 1e6:.0f} µs CPU a pass")

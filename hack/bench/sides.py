@@ -70,7 +70,8 @@ class BenchSide:
 def ours(variant: str = "noop") -> BenchSide:
     """Return a variant of our side, with the environment that `actuator chart` gives it."""
     metrics = f"127.0.0.1:{free_port()}"
-    program = [sys.executable, "-m", "hack.bench.ours", variant, "--metrics-bind-address", metrics]
+    options = ["--metrics-bind-address", metrics, "--metrics-zero-seconds", "0"]
+    program = [sys.executable, "-m", "hack.bench.ours", variant, *options]
     variables = [f"{name}={value}" for name, value in MALLOC.items()]
     return BenchSide("ours", ["env", *variables, *program], metrics)
 

@@ -102,6 +102,7 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
         heartbeat_renew_interval_seconds=5,
         force_delete_budget=_BUDGET,
         metrics_oldest_terminating=5,
+        metrics_zero_seconds=3.0,
         shutdown_timeout=2.0,
         webhook_config_mode="url",
         webhook_config_url=f"127.0.0.1:{port}",

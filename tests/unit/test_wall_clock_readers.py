@@ -134,7 +134,10 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         # An expired token is not used; the next attempt decides anew.
         "ActuatorCall.secret": (1, CORRECTED),
     },
-    "generic/manager/orphans/keeper.py": {"Keeper._is_over/trusted_now": (1, FINAL)},
+    "generic/manager/orphans/keeper.py": {
+        "Keeper._is_over/trusted_now": (1, FINAL),
+        "Keeper.collect": (1, SHOWN),
+    },
     "generic/reconciler/orphans/probe.py": {"OrphanProbe._ask": (1, SHOWN)},
     "generic/manager/orphans/verification.py": {
         # The retention of the Orphan counts from it.

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from actuator.errors import ApiError, Conflict, LeaseLost, NotFound, TooManyRequests
@@ -21,7 +21,8 @@ from actuator.meta import parse_time
 from generic.kube.clock import SystemClock, trusted_now
 from generic.manager.orphans.ledger import Serving, read_orphans, serving
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
-from generic.serving.metrics.exposition import Bounded
+from generic.serving.metrics.exposition import Bounded, age_buckets
+from generic.serving.metrics.values import ORPHAN_AGES
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Keeper(Collector):
         self._clock = clock or SystemClock()
         self._bounded = Bounded()
         self._counts: Mapping[_Labels, int] = {}
+        self._open_since: Sequence[datetime] = ()
         registry.register(self)
 
     @property
@@ -81,6 +83,7 @@ class Keeper(Collector):
                 stop.wait(2.0 if refused else self._interval)  # refused just after its CRD came
         finally:
             self._counts = {}  # the next leader counts them
+            self._open_since = ()
 
     def look(self, client: Client) -> None:
         """Run one pass: delete old settled Orphans and count the rest. Raises ApiError."""
@@ -91,8 +94,9 @@ class Keeper(Collector):
             type_ = self._bounded(obj.spec.resource_type)
             counts[obj.spec.object.kind, type_, obj.state.value] += 1
         self._counts = counts
+        self._open_since = [since for item in kept if (since := _open_since(item)) is not None]
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the number of Orphans of the last complete pass; see Collector."""
         family = GaugeMetricFamily(
             "actuator_orphans",
@@ -102,6 +106,14 @@ class Keeper(Collector):
         for labels, number in self._counts.items():
             family.add_metric(labels, number)
         yield family
+        now = self._clock.now()
+        ages = [max((now - since).total_seconds(), 0.0) for since in self._open_since]
+        yield GaugeHistogramMetricFamily(
+            "actuator_open_orphan_age_seconds",
+            "Time since the recording of the Orphans that are neither closed nor gone.",
+            buckets=age_buckets(ages, ORPHAN_AGES),
+            gsum_value=sum(ages),
+        )
 
     def _read(self, client: Client) -> list[Orphan]:
         kinds = ",".join(sorted({item.kind.name for item in self._added}))
@@ -123,6 +135,16 @@ def _settled_at(orphan: Orphan) -> datetime | None:
     }
     try:
         return parse_time(times.get(orphan.state) or "")
+    except ValueError:
+        return None
+
+
+def _open_since(orphan: Orphan) -> datetime | None:
+    """Return the time of recording of an open Orphan; None for another one, or an invalid time."""
+    if orphan.state in (OrphanState.CLOSED, OrphanState.GONE):
+        return None
+    try:
+        return parse_time(orphan.spec.recorded_at or orphan.metadata.creation_timestamp or "")
     except ValueError:
         return None
 

@@ -151,16 +151,18 @@ class DeletionWatchdog(Struct, frozen=True):
         return any(track.called_at > cluster_version for track in self.tracks.named(request))
 
     def terminating(self, request: Request, header: Header) -> TerminatingState:
-        """Return the state of an object under deletion."""
+        """Return the state of an object under deletion.
+
+        An object of a shoot that Gardener gave up is skipped, whatever failed before.
+        """
         if self.kind.finalizer not in header.finalizers:
             return TerminatingState.FOREIGN_FINALIZER
+        decided = self._decide(request, header)
+        if isinstance(decided, Nothing) and decided.waits:
+            return TerminatingState.SKIPPED
         if any(item.gave_up for item in self.tracks.named(request) if item.uid == header.uid):
             return TerminatingState.GAVE_UP
-        if header.is_failing:
-            return TerminatingState.FAILING
-        decided = self._decide(request, header)
-        waits = isinstance(decided, Nothing) and decided.waits
-        return TerminatingState.SKIPPED if waits else TerminatingState.DELETING
+        return TerminatingState.FAILING if header.is_failing else TerminatingState.DELETING
 
     def _decide(self, request: Request, header: Header) -> object:
         return choose_operation(self.kind, header, self.verdict(self.kind, request.namespace))

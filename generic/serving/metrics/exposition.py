@@ -2,10 +2,15 @@
 
 import logging
 import math
+from bisect import bisect_left
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+from actuator.interface import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -41,22 +46,43 @@ class Families:
         return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
 
-class WithoutCreated(Collector):
-    """A registry without the unused `_created` series, one per counter.
+class Exposition(Collector):
+    """The metrics of a registry as Prometheus reads them.
 
-    The switch of the Prometheus client is global to the process.
+    Each series has the label `extension`, so that rules need no name of a job. A counter is 0 for
+    `zero_seconds` after it was first exposed: Prometheus counts only increments of a value that
+    it has read. The unused `_created` series are omitted; the switch of the Prometheus client is
+    global to the process.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, clock: Clock, extension: str, zero_seconds: float
+    ) -> None:
         self._registry = registry
+        self._clock = clock
+        self._extension = extension
+        self._zero_seconds = zero_seconds
+        self._first: dict[int, float] = {}
+        """When each counter was first exposed, by the hash of its name and label values."""
 
     def collect(self) -> Iterable[Metric]:
         """See Collector."""
+        now = self._clock.monotonic()
         for family in self._registry.collect():
             if family.type in ("counter", "histogram", "summary"):
                 created = f"{family.name}_created"
-                family.samples = [s for s in family.samples if s.name != created]
+                counted = [s for s in family.samples if s.name != created]
+                family.samples = [self._settled(sample, now) for sample in counted]
+            if self._extension:
+                named = {"extension": self._extension}
+                family.samples = [s._replace(labels={**s.labels, **named}) for s in family.samples]
             yield family
+
+    def _settled(self, sample: Sample, now: float) -> Sample:
+        """Return the sample, with 0 as long as its series is new."""
+        key = hash((sample.name, *sample.labels.values()))
+        is_new = now - self._first.setdefault(key, now) < self._zero_seconds
+        return sample._replace(value=0.0) if is_new else sample
 
 
 class GuardedCollector(Collector):
@@ -102,3 +128,14 @@ def never_raising(function: Callable[[], float]) -> Callable[[], float]:
             return math.nan
 
     return value
+
+
+def age_buckets(ages: Iterable[float], bounds: Sequence[float]) -> list[tuple[str, float]]:
+    """Return the cumulative number of ages up to each bound, for a gauge histogram."""
+    counts = Counts(bisect_left(bounds, age) for age in ages)
+    buckets = []
+    total = 0
+    for number, bound in enumerate((*map(float, bounds), math.inf)):
+        total += counts[number]
+        buckets.append(("+Inf" if bound == math.inf else str(bound), float(total)))
+    return buckets

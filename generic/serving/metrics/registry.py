@@ -20,7 +20,7 @@ from actuator.interface import Clock
 from generic.kube.clock import SystemClock
 from generic.kube.informer import Informer
 from generic.serving.metrics.controllers import ControllerFamilies, ControllerMetrics
-from generic.serving.metrics.exposition import Bounded, Families, GuardedCollector, WithoutCreated
+from generic.serving.metrics.exposition import Bounded, Exposition, Families, GuardedCollector
 from generic.serving.metrics.queues import QueueFamilies, QueueMetrics
 from generic.serving.metrics.terminating import TerminatingObjects
 from generic.serving.metrics.values import RelistReason
@@ -34,9 +34,18 @@ _BUILD = ("actuator_build_info", "Version of this process and of Python; always 
 class Metrics:
     """The metrics of one manager, in a registry where authors may register their own."""
 
-    def __init__(self, *, clock: Clock | None = None, oldest_terminating: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        oldest_terminating: int = 0,
+        extension: str = "",
+        zero_seconds: float = 0.0,
+    ) -> None:
+        """`extension` is a label of each exposed series; `zero_seconds`: see Exposition."""
         self.registry = CollectorRegistry(auto_describe=True)
         self._clock = clock or SystemClock()
+        self._exposition = Exposition(self.registry, self._clock, extension, zero_seconds)
         ProcessCollector(registry=self.registry)
         new = Families(self.registry)
         self.controllers = ControllerFamilies(self.registry)
@@ -127,7 +136,7 @@ class Metrics:
 
     def expose(self) -> tuple[bytes, str]:
         """Return the body and the content type of an answer to Prometheus."""
-        return generate_latest(WithoutCreated(self.registry)), CONTENT_TYPE_LATEST
+        return generate_latest(self._exposition), CONTENT_TYPE_LATEST
 
     def _collect(self, name: str, families: Callable[[], list[Metric]]) -> None:
         self.registry.register(GuardedCollector(families, self._collector_errors.labels(name)))

@@ -5,17 +5,20 @@ last object that it counts.
 """
 
 import heapq
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from prometheus_client import Metric
 from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 
 from actuator.interface import Clock
+from generic.serving.metrics.exposition import Bounded, age_buckets
 from generic.serving.metrics.values import AGES, TerminatingState
 
+STUCK_SECONDS = 3600.0
+"""Age from which a deletion is stuck: retries are at most a minute apart."""
+_NO_CAUSE = "none"
 _BY = ("controller", "kind")
 
 
@@ -26,6 +29,8 @@ class Terminating(Struct, frozen=True):
     name: str
     state: TerminatingState
     since: float
+    cause: str = ""
+    """Gardener's error code, or the reason that blocks the deletion; "" if it does not fail."""
 
 
 Source = Callable[[], Iterable[Terminating]]
@@ -43,6 +48,7 @@ class TerminatingObjects:
         self._clock = clock
         self._oldest = oldest
         self._sources: list[tuple[tuple[str, str], Source]] = []
+        self._bounded = Bounded()
 
     def add(self, controller: str, kind: str, source: Source) -> None:
         """Add the objects of that controller from now on."""
@@ -71,27 +77,60 @@ class TerminatingObjects:
             labels=(*_BY, "namespace", "name", "state"),
         )
         now = self._clock.now().timestamp()
+        everything: list[Terminating] = []
         for labels, source in self._sources:
             found = list(source())
+            everything += found
             counts = Counter(item.state for item in found)
             for state in TerminatingState:
                 states.add_metric((*labels, state.value), counts[state])
             if found:
                 oldest.add_metric(labels, min(item.since for item in found))
             passed = [max(now - item.since, 0.0) for item in found]
-            ages.add_metric(labels, _buckets(passed), gsum_value=sum(passed))
+            ages.add_metric(labels, age_buckets(passed, AGES), gsum_value=sum(passed))
             for item in heapq.nsmallest(self._oldest, found, key=lambda item: item.since):
                 named = (*labels, item.namespace, item.name, item.state.value)
                 single.add_metric(named, item.since)
-        return [states, oldest, ages, *([single] if self._oldest else [])]
+        stuck = self._stuck(everything, now)
+        return [states, oldest, ages, stuck, *([single] if self._oldest else [])]
+
+    def _stuck(self, everything: Iterable[Terminating], now: float) -> Metric:
+        """Return the number of stuck shoots by cause; each counts once, whatever is stuck in it."""
+        family = GaugeMetricFamily(
+            "actuator_stuck_shoots",
+            "Number of shoots, or objects without a shoot, whose deletion is stuck, by cause.",
+            labels=("cause",),
+        )
+        causes: dict[str, tuple[int, float, str]] = {}
+        for item in everything:
+            if is_stuck(item, now):
+                place = item.namespace or item.name
+                candidate = _cause(item)
+                causes[place] = min(candidate, causes.get(place, candidate))
+        counts = Counter(self._bounded(cause) for _rank, _since, cause in causes.values())
+        for cause in {_NO_CAUSE: 0} | counts:
+            family.add_metric((cause,), counts[cause])
+        return family
 
 
-def _buckets(ages: Sequence[float]) -> list[tuple[str, float]]:
-    """Return the cumulative number of objects up to each age bound."""
-    counts = Counter(bisect_left(AGES, age) for age in ages)
-    buckets = []
-    total = 0
-    for number, bound in enumerate((*map(float, AGES), "+Inf")):
-        total += counts[number]
-        buckets.append((str(bound), float(total)))
-    return buckets
+def is_stuck(item: Terminating, now: float) -> bool:
+    """Whether its deletion is given up here, or has taken an hour.
+
+    Gardener itself gave up the shoots of skipped objects, or migrates them.
+    """
+    if item.state is TerminatingState.SKIPPED:
+        return False
+    return item.state is TerminatingState.GAVE_UP or now - item.since > STUCK_SECONDS
+
+
+def _cause(item: Terminating) -> tuple[int, float, str]:
+    """Return the rank, age and text of its cause; the least explains a shoot.
+
+    Gardener's codes come first, and errors before waiting: objects that wait usually wait for one
+    that fails.
+    """
+    if item.state is TerminatingState.FOREIGN_FINALIZER:
+        return (2, item.since, "ForeignFinalizer")
+    if item.cause:
+        return (0 if item.cause.startswith("ERR_") else 1, item.since, item.cause)
+    return (3, item.since, _NO_CAUSE)

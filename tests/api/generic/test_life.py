@@ -1,5 +1,6 @@
 """The life of an object: calls, writes, and the number of requests."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -166,9 +167,8 @@ def test_delete_keeps_the_finalizer_while_the_actuator_fails(seed, start, script
     del script.on["delete"]
     seed.delete()  # a newer timestamp, before the backoff ends; it may be gone by then
     eventually(seed.is_gone)
-    labels = 'controller="infrastructure",kind="Infrastructure"'
-    counted = f'actuator_deletions_total{{{labels},outcome="deleted"}} 1.0'
-    eventually(lambda: counted in manager.metrics.expose()[0].decode())
+    counted = partial(manager.metrics.total, "actuator_deletions_total", "outcome")
+    eventually(lambda: counted(controller="infrastructure")["deleted"] == 1)
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OSError()])

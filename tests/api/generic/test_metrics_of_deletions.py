@@ -109,3 +109,24 @@ def test_given_up_and_skipped_objects_have_states_of_their_own(seed, start):
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(lambda: seed.is_gone("given-up") and seed.is_gone("skipped"))
     eventually(lambda: not any(states().values()))
+
+
+def test_a_deletion_that_failed_is_skipped_once_gardener_gives_up_its_shoot(seed, start):
+    manager = start(Script(delete=fail), clock=Ahead())
+    seed.create(infrastructure(seed.namespace, seed.namespace, "fails"))
+    eventually(lambda: seed.is_ready("fails"))
+    seed.delete("fails")
+
+    def states():
+        return samples(manager, "actuator_terminating_objects")
+
+    def stuck():
+        return samples(manager, "actuator_stuck_shoots")
+
+    eventually(lambda: states()["failing"] == 1)
+    eventually(lambda: stuck().get("ERR_INFRA_UNAUTHORIZED") == 1)
+    seed.update_cluster(cluster(seed.namespace, failed=True))
+    eventually(lambda: states()["skipped"] == 1)
+    assert stuck() == {"none": 0}
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(lambda: seed.is_gone("fails"))

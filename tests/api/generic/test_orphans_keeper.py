@@ -19,6 +19,7 @@ from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
 from generic.serving.metrics.exposition import MANY, TOO_MANY
 from generic.testing.seed import install
+from tests.support.cluster.clocks import Hands
 from tests.support.cluster.harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 
 NOW = datetime.now(UTC)
@@ -83,6 +84,7 @@ def series(registry):
     return {
         tuple(sample.labels[name] for name in ("kind", "resource_type", "state")): sample.value
         for family in registry.collect()
+        if family.name == "actuator_orphans"
         for sample in family.samples
     }
 
@@ -148,6 +150,29 @@ def test_there_are_no_more_than_so_many_resource_types(keep, keeper, registry, a
     keeper.look(admin)
     assert {key[1] for key in series(registry)} == first | {TOO_MANY}
     assert series(registry)["Infrastructure", TOO_MANY, "Unverified"] == 2
+
+
+def test_open_orphans_are_counted_by_age_and_settled_ones_are_not(keep, added, registry, admin):
+    keep("1")
+    keep("2", "Exists")
+    keep("3", "Gone")
+    keep("4", "Closed")
+    clock = Hands()
+    keeper = Keeper(added, registry, clock=clock)
+    ages = {}
+    for days in (0.5, 8, 33):
+        clock.ahead = (NOW - clock.now()).total_seconds() + clock.ahead + days * 86400
+        keeper.look(admin)
+        ages[days] = {
+            sample.labels["le"]: sample.value
+            for family in registry.collect()
+            for sample in family.samples
+            if sample.name == "actuator_open_orphan_age_seconds_bucket"
+        }
+    day, week, month = "86400.0", "604800.0", "2592000.0"
+    assert ages[0.5] == {day: 2, week: 2, month: 2, "+Inf": 2}
+    assert ages[8] == {day: 0, week: 0, month: 2, "+Inf": 2}
+    assert ages[33] == {day: 0, week: 0, month: 0, "+Inf": 2}
 
 
 def test_orphans_settled_for_longer_than_the_retention_are_deleted(keep, keeper, registry, admin):

@@ -44,9 +44,8 @@ def test_an_object_is_changed_before_it_is_stored(serving):
     patch = {"metadata": {"annotations": {"a": "b"}}}
     changed = serving.admin.patch(NETWORKS, created["metadata"]["name"], serving.namespace, patch)
     assert changed["metadata"]["labels"]["seen"] == "UPDATE"
-    assert (
-        'outcomes_total{outcome="allowed",webhook="mark"}' in serving.metrics.expose()[0].decode()
-    )
+    outcomes = serving.metrics.total("actuator_webhook_outcomes_total", "outcome", webhook="mark")
+    assert outcomes["allowed"]
 
 
 def _seen(created: Raw) -> Raw | None:
@@ -153,7 +152,8 @@ def test_no_request_fails_while_certificates_rotate(serving):
         asked = sum(pool.map(ask, range(4)))
     assert asked >= 1000
     assert all(set(item) & set(following) for item, following in pairwise(bundles))
-    assert b'outcome="failed",webhook="mark"} 0.0' in serving.metrics.expose()[0]
+    outcomes = serving.metrics.total("actuator_webhook_outcomes_total", "outcome", webhook="mark")
+    assert outcomes["failed"] == 0
 
 
 def test_replicas_share_the_certificates(serving):
@@ -210,9 +210,8 @@ def change_entry(serving: Serving, **more: Any) -> None:
 
 
 def conflicts(serving: Serving) -> str:
-    text = serving.metrics.expose()[0].decode()
     name = "actuator_webhook_configurations_in_conflict"
-    return next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name} "))
+    return str(serving.metrics.registry.get_sample_value(name))
 
 
 SOON = Lifetimes(

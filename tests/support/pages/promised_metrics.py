@@ -56,6 +56,7 @@ PROMISED = [
         {"controller", "kind"},
     ),
     ("actuator_terminating_age_seconds", "histogram", {"controller", "kind"}),
+    ("actuator_stuck_shoots", "gauge", {"cause"}),
     ("actuator_heartbeat_renewals_total", "counter", {"result"}),
     ("actuator_heartbeat_last_renewal_timestamp_seconds", "gauge", set()),
     ("actuator_informer_synced", "gauge", {"kind"}),

@@ -1,4 +1,5 @@
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ from generic.serving.metrics import (
     Metrics,
     Outcome,
     ReconcileResult,
+    Terminating,
     TerminatingState,
     TryResult,
 )
+from tests.support.cluster.clocks import Hands
 from tests.support.pages.promised_metrics import (
     CONTROLLER,
     KIND,
@@ -250,8 +253,8 @@ def test_ages_are_counted_from_now_bound_by_bound():
         for sample in families(metrics)["actuator_terminating_age_seconds"].samples
         if "le" in sample.labels
     }
-    bounds = ["60.0", "300.0", "1800.0", "3600.0", "21600.0", "86400.0", "+Inf"]
-    assert [buckets[bound] for bound in bounds] == [1, 2, 2, 2, 3, 3, 4]
+    bounds = ["60.0", "1800.0", "3600.0", "21600.0", "86400.0", "+Inf"]
+    assert [buckets[bound] for bound in bounds] == [1, 2, 2, 3, 3, 4]
 
 
 def test_single_objects_are_shown_where_that_is_asked_for_and_only_the_oldest():
@@ -300,3 +303,110 @@ def test_a_clock_that_runs_behind_makes_no_negative_duration(seconds):
     assert value(metrics, f"{name}_sum", **mine) == max(seconds, 0.0)
     assert value(metrics, f"{name}_count", **mine) == 1
     assert value(metrics, "actuator_deletions_total", **mine) == 1
+
+
+def read_counter(metrics, name, **labels):
+    """The exposed value of a counter, which Prometheus reads."""
+    (sample,) = [
+        sample
+        for family in families(metrics).values()
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    ]
+    return sample.value
+
+
+@pytest.mark.parametrize("counted_before_the_first_scrape", [False, True])
+def test_a_new_counter_is_read_as_0_before_it_counts_by_each_prometheus(
+    counted_before_the_first_scrape,
+):
+    clock = Hands()
+    metrics = Metrics(clock=clock, zero_seconds=75.0)
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    if not counted_before_the_first_scrape:
+        assert "AWS::EC2::VPC" not in metrics.expose()[0].decode()
+    for _ in range(3):
+        controller.orphaned("AWS::EC2::VPC")
+    name = "actuator_orphaned_resources_reported_total"
+    reads = {}
+    for clock.seconds in (100.0, 130.0, 160.0, 176.0, 300.0):
+        reads[clock.seconds] = read_counter(metrics, name, resource_type="AWS::EC2::VPC")
+    assert reads == {100.0: 0, 130.0: 0, 160.0: 0, 176.0: 3, 300.0: 3}
+    controller.orphaned("AWS::EC2::VPC")
+    assert read_counter(metrics, name, resource_type="AWS::EC2::VPC") == 4
+
+
+def test_a_histogram_is_read_as_0_with_all_its_buckets_and_gauges_are_read_at_once():
+    clock = Hands()
+    metrics = Metrics(clock=clock, zero_seconds=75.0)
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    controller.released(Outcome.DELETED, 12.0)
+    name = "actuator_deletion_duration_seconds"
+    outcome = {"outcome": "deleted"}
+    parts = [(f"{name}_count", {}), (f"{name}_sum", {}), (f"{name}_bucket", {"le": "+Inf"})]
+    assert [read_counter(metrics, part, **outcome, **le) for part, le in parts] == [0, 0, 0]
+    assert read_counter(metrics, "controller_runtime_max_concurrent_reconciles") == 5
+    clock.seconds = 75.0
+    assert [read_counter(metrics, part, **outcome, **le) for part, le in parts] == [1, 12, 1]
+
+
+def test_each_exposed_series_names_its_extension():
+    metrics = Metrics(extension="extension-aws")
+    metrics.controller(CONTROLLER, KIND, 5)
+    lines = [line for line in metrics.expose()[0].decode().splitlines() if line[0] != "#"]
+    assert all('extension="extension-aws"' in line for line in lines)
+
+
+HOURS = 3600.0
+
+
+def stuck_in(namespace, hours, cause="", state=TerminatingState.FAILING):
+    return Terminating(namespace, "infra", state, -hours * HOURS, cause)
+
+
+@pytest.mark.parametrize(
+    ("found", "counted"),
+    [
+        pytest.param([], {"none": 0}, id="nothing is stuck"),
+        pytest.param([stuck_in("a", 0.9, "ERR_A")], {"none": 0}, id="not an hour yet"),
+        pytest.param([stuck_in("a", 2)], {"none": 1}, id="no cause is known"),
+        pytest.param(
+            [stuck_in("a", 2, "ERR_A"), stuck_in("b", 2, "ERR_A"), stuck_in("c", 2, "Forbidden")],
+            {"none": 0, "ERR_A": 2, "Forbidden": 1},
+            id="shoots by cause",
+        ),
+        pytest.param(
+            [
+                stuck_in("a", 3),
+                stuck_in("a", 9, "SeedObjectsHeld"),
+                stuck_in("a", 2, "ERR_A"),
+                stuck_in("a", 9, state=TerminatingState.FOREIGN_FINALIZER),
+            ],
+            {"none": 0, "ERR_A": 1},
+            id="a shoot has one cause, whatever is stuck in it",
+        ),
+        pytest.param(
+            [stuck_in("a", 3), stuck_in("a", 2, state=TerminatingState.FOREIGN_FINALIZER)],
+            {"none": 0, "ForeignFinalizer": 1},
+            id="another controller",
+        ),
+        pytest.param(
+            [stuck_in("a", 0.1, "ERR_A", TerminatingState.GAVE_UP)],
+            {"none": 0, "ERR_A": 1},
+            id="given up is stuck at once",
+        ),
+        pytest.param(
+            [stuck_in("a", 99, "ERR_A", TerminatingState.SKIPPED)],
+            {"none": 0},
+            id="Gardener gave up the shoot",
+        ),
+    ],
+)
+def test_a_stuck_shoot_counts_once_under_its_cause(found, counted):
+    clock = Hands()
+    clock.ahead = -clock.now().timestamp()  # now is 0
+    metrics = Metrics(clock=clock)
+    for number, item in enumerate(found):
+        metrics.terminating.add(f"controller-{number}", KIND, partial(list, [item]))
+    family = families(metrics)["actuator_stuck_shoots"]
+    assert {s.labels["cause"]: s.value for s in family.samples} == counted

@@ -22,6 +22,8 @@ SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "counter
 OTHERS = {
     "ALERTS": {"alertname", "alertstate", "severity", "controller", "kind"},
     "actuator_orphans": {"kind", "resource_type", "state"},
+    "actuator_open_orphan_age_seconds_bucket": {"le"},
+    "actuator_open_orphan_age_seconds_gcount": set(),
     "actuator_terminating_object_deletion_timestamp_seconds": {
         *("controller", "kind", "namespace", "name", "state")
     },
