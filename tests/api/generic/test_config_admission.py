@@ -59,7 +59,8 @@ from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.testing.envtest import Environment
 from generic.testing.envtest.servers import free_port
-from generic.testing.seed import install
+from generic.testing.gardenapi.kinds import garden_crds
+from generic.testing.seed import install_crds
 from tests.support.cluster.harness import eventually
 from tests.support.objects.configurations import changed, equal, spoilt, valid
 from tests.support.objects.present import present
@@ -67,6 +68,7 @@ from tests.support.samples.ruled import RULED
 
 OBJECTS = int(os.environ.get("ADMISSION_OBJECTS", "400"))
 SHOOTS = resource_of(Shoot.KIND)
+PARENT = {"kind": "CloudProfile", "name": "parent"}
 
 
 class Policy(StrEnum):
@@ -258,9 +260,9 @@ def environment_of_garden(borrowed) -> Iterator[Environment]:
 
 @pytest.fixture
 def garden(environment_of_garden) -> Iterator[HttpClient]:
-    """A garden whose Shoots have no schema, as raw configurations have none in Gardener."""
-    install(environment_of_garden, [Everything, *{admission.place.of for admission in ADMISSIONS}])
+    """A garden without the labels of extensions: a test decides which objects have them."""
     client = connect(environment_of_garden.kubeconfig)
+    install_crds(client, [Everything, *garden_crds()])
     yield client
     for resource in (POLICIES, BINDINGS, MUTATING, VALIDATING):
         for found in client.list(resource):
@@ -273,7 +275,7 @@ def shoot(admission: ConfigAdmission, config: Any, name: str = "one", **more: An
     configured = {} if config is ... else {place.field: config}
     type = {place.type_field or "unused": admission.type}
     provider: Raw = {"type": admission.type if not place.type_field else "other", "workers": [{}]}
-    spec: Raw = {"provider": provider}
+    spec: Raw = {"region": "here", "provider": provider}
     match place.holder.split("."):
         case ["spec", "provider"]:
             provider |= type | configured
@@ -306,6 +308,8 @@ def of_garden(admission: ConfigAdmission, config: Any, name: str = "one", **more
     spec = {place.holder.partition(".")[2]: holder} if "." in place.holder else holder
     if place.type_field == "":
         spec["provider"] = {"type": admission.type}
+    if place.of is NamespacedCloudProfile:
+        spec["parent"] = PARENT
     made = manifest_of(place.of, name, "default", spec=spec)
     labels = {} if name.startswith("stored") and not more else admission.label
     made["metadata"] |= {**more, "labels": dict(labels)}
@@ -558,7 +562,8 @@ def test_the_status_of_a_namespaced_cloud_profile_is_completed_and_its_deletion_
     meta: Raw = {"name": name, "finalizers": ["example.org/held"]}
     labels = provider_label("acme")
     own = {"machineImages": [{"name": "a", "versions": [{"version": "1", "id": "own"}]}]}
-    made = manifest_of(NamespacedCloudProfile, name, "default", spec={"providerConfig": own})
+    spec = {"parent": PARENT, "providerConfig": own}
+    made = manifest_of(NamespacedCloudProfile, name, "default", spec=spec)
     made["metadata"] |= {**meta, "labels": labels}
     created = garden.create(profiles, made)
     parent = {"machineImages": [], "zone": "a"}
@@ -587,7 +592,7 @@ def test_the_status_of_a_namespaced_cloud_profile_is_completed_and_its_deletion_
 
 def region_has_room(review: ConfigReview[ShareConfig, Shoot]) -> Iterator[FieldProblem]:
     """A rule about the CloudProfile and the Shoot."""
-    regions = review.cloud_profile().spec["regions"]
+    regions = [region["name"] for region in review.cloud_profile().spec["regions"]]
     if (region := review.new.spec["region"]) not in regions:
         yield FieldProblem(field="spec.region", detail=f"{region!r} is full; use {regions[0]}")
 
@@ -614,7 +619,8 @@ def test_rules_judge_shoots_and_secrets_and_stop_no_shoot_that_hibernates(
     manager.add_admission(SHARE, credentials)
     grant(garden, manager, "admission")
     name = f"ruled-{time.monotonic_ns()}"
-    profile = manifest_of(CloudProfile, name, spec={"regions": ["north"]})
+    offered = {"type": "acme", "regions": [{"name": "north"}]}
+    profile = manifest_of(CloudProfile, name, spec=offered)
     garden.create(resource_of(CloudProfile.KIND), profile)
     made = shoot(SHARE, {}, name)
     made["spec"] |= {"cloudProfileName": name, "region": "south"}

@@ -10,20 +10,24 @@ import pytest
 from actuator import ActuatorError, ErrorCode, ExternalResource
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import NotFound
+from actuator.interface import resource_of
 from actuator.meta import format_time
 from actuator.v1alpha1 import KINDS, BackupEntry, Extension, Infrastructure
 from generic.kube.client import path_of
 from generic.kube.clock import SystemClock
+from generic.library.webhooks import Shoot
 from generic.manager.orphans.ledger import read_orphans, write_status
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
 from generic.reconciler.orphans.kind import SHOOT_LABEL, OrphanStatus
+from generic.testing.gardenapi.kinds import garden_crds
+from generic.testing.seed import install_crds
 from generic.tools.explain.garden import EXPLAINED, LandscapeClients, explain_shoot
 from tests.support.cluster.fault_proxy import kubeconfig
 from tests.support.cluster.harness import FINALIZER, Script, eventually
-from tests.support.cluster.simulated_garden import SHOOTS, install_garden
 from tests.support.objects.builders import cluster, infrastructure
 
 NOW = SystemClock().now
+SHOOTS = resource_of(Shoot.KIND)
 UNAUTHENTICATED = ErrorCode.ERR_INFRA_UNAUTHENTICATED.value
 CONFIRMED = {"confirmation.gardener.cloud/deletion": "true"}
 HOLD = "example.org/hold"
@@ -42,7 +46,7 @@ def seed(seed):
 @pytest.fixture
 def shoot(admin, seed):
     """Creates the Shoot of the seed's namespace, in deletion."""
-    install_garden(admin)
+    install_crds(admin, garden_crds())
 
     def create(*codes, **status):
         error = {"description": "AuthFailure: revoked", "taskID": "Destroying", "codes": [*codes]}
@@ -53,15 +57,21 @@ def shoot(admin, seed):
             "apiVersion": SHOOTS.api_version,
             "kind": "Shoot",
             "metadata": {**meta, "annotations": CONFIRMED},
-            "spec": {"seedName": "one", "secret": "hunter2"},
-            "status": {
-                "technicalID": seed.namespace,
-                "lastErrors": [error],
-                "lastOperation": operation,
-                **status,
+            "spec": {
+                "seedName": "one",
+                "secret": "hunter2",
+                "region": "x",
+                "provider": {"type": "x"},
             },
         }
+        written = {
+            "technicalID": seed.namespace,
+            "lastErrors": [error],
+            "lastOperation": operation,
+            **status,
+        }
         admin.create(SHOOTS, manifest)
+        admin.patch(SHOOTS, "mine", seed.namespace, {"status": written}, subresource="status")
         admin.delete(SHOOTS, "mine", seed.namespace)
 
     yield create

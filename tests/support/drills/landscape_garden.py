@@ -16,26 +16,29 @@ from typing import Any
 
 from actuator import Actuator
 from actuator.errors import NotFound
-from actuator.interface import Resource, kind_of
+from actuator.interface import Resource, kind_of, resource_of
 from actuator.meta import Raw
 from extensions.local.network import LocalNetwork
 from generic.kube.client import HttpClient
 from generic.kube.clusters import NAMESPACES
 from generic.library.lookup import find
 from generic.library.manifests import manifest
+from generic.library.webhooks import Shoot
 from generic.manager.options import Options
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.world import manager_for, outside, serving
 from generic.testing.garden import Garden, GardenletFlows, SeedShoot, error_of
+from generic.testing.gardenapi.install import install_garden
 from generic.testing.landscape.offers import NAMESPACE
 from generic.testing.landscape.programs import gardener_version
 from generic.testing.landscape.users import ShootOwner
 from generic.testing.rehearsal import CombinedRehearsal, RehearsedShoot
-from tests.support.cluster.simulated_garden import SHOOTS, install_garden
 from tests.support.drills.moving_rehearsal import OneNetwork
 
 __all__ = ["LOST", "OwnFinalizer", "simulated_landscape"]
 
+SHOOTS = resource_of(Shoot.KIND)
+SPEC = {"region": "x", "provider": {"type": "local"}}
 ADMISSION = "admissionregistration.k8s.io/v1"
 POLICIES = Resource(ADMISSION, "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
@@ -112,7 +115,7 @@ def install_policy(client: HttpClient) -> None:
 
 def await_policy(client: HttpClient) -> None:
     """Wait until the policy is in force, as the API server learns it later."""
-    probe = manifest(SHOOTS.api_version, "Shoot", "probe", "default")
+    probe = manifest(SHOOTS.api_version, "Shoot", "probe", "default", spec=SPEC)
     client.create(SHOOTS, probe)
     deadline = time.monotonic() + 60
     while ShootOwner(client, "probe", "default").force() == "":
@@ -135,7 +138,7 @@ class Gardenlet:
         """The manifest of a Shoot, which is served from now on."""
         self.threads.append(Thread(target=self._serve, args=(name,), daemon=True))
         self.threads[-1].start()
-        found = manifest(SHOOTS.api_version, "Shoot", name, NAMESPACE, spec={"region": "x"})
+        found = manifest(SHOOTS.api_version, "Shoot", name, NAMESPACE, spec=SPEC)
         found["metadata"]["finalizers"] = [HOLD]
         return found
 
@@ -214,14 +217,14 @@ class Gardenlet:
     def _report(
         self, name: str, type: str, state: str, progress: int, description: str, **more: Any
     ) -> None:
-        """Write the status; the definition of Shoots has no subresource, so it is a generation."""
+        """Write the status."""
         operation = {
             "type": type,
             "state": state,
             "progress": progress,
             "description": description,
         }
-        generation = self._get(name)["metadata"]["generation"] + 1
+        generation = self._get(name)["metadata"]["generation"]
         status = {"lastOperation": operation, "observedGeneration": generation, **more}
         status["gardener"] = {"version": gardener_version()}
-        self.client.patch(SHOOTS, name, NAMESPACE, {"status": status})
+        self.client.patch(SHOOTS, name, NAMESPACE, {"status": status}, subresource="status")
