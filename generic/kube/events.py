@@ -55,7 +55,14 @@ class EventRecorder:
         self._recent: OrderedDict[bytes, _Recorded] = OrderedDict()
 
     def record(
-        self, about: About, reason: str, message: str, *, warning: bool = False, once: bool = False
+        self,
+        about: About,
+        reason: str,
+        message: str,
+        *,
+        warning: bool = False,
+        once: bool = False,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Write an event if the API server accepts it; never raises. Repeats increase the count.
 
@@ -64,14 +71,16 @@ class EventRecorder:
         try:
             reason = str.__str__(reason)[:REASON_LENGTH]
             message = str.__str__(message)
+            event = self._event(about, reason, message, warning=warning)
+            event["metadata"]["annotations"] = {**(annotations or {})}
             if once:
                 digest = hashlib.sha256(f"{about['uid']}\n{reason}".encode()).hexdigest()[:20]
-                name = _name(about, digest)
-                self._create(about, self._event(about, name, reason, message, warning=warning))
+                event["metadata"]["name"] = _name(about, digest)
+                self._create(about, event)
                 return
             recorded, count = self._remember(about, reason, message)
             if count == 1 or not self._count_up(recorded, count):
-                event = self._event(about, recorded.name, reason, message, warning=warning)
+                event["metadata"]["name"] = recorded.name
                 recorded.namespace = self._create(about, event)
                 recorded.count = 1
         except Exception as error:  # an event that fails must not hide its cause
@@ -120,12 +129,12 @@ class EventRecorder:
         with suppress(AlreadyExists):  # an earlier attempt whose answer was lost
             self._client.create(EVENTS, event)
 
-    def _event(self, about: About, name: str, reason: str, message: str, *, warning: bool) -> Raw:
+    def _event(self, about: About, reason: str, message: str, *, warning: bool) -> Raw:
         now = format_time(self._clock.now())
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": _namespace(about)},
+            "metadata": {"namespace": _namespace(about)},
             "involvedObject": about,
             "type": "Warning" if warning else "Normal",
             "reason": reason,

@@ -13,6 +13,7 @@ from actuator.interface import Client, Permission, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind, Raw
 from actuator.ownership import owner_permission
 from generic.controller.mappers import by_controller_owner, by_owner
+from generic.kube import seedidentity
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.events import EVENTS
 from generic.manager.leaderelection import LEASES
@@ -69,6 +70,8 @@ def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
         name = manager.options.leader_election_id
         yield LEASES.permission("create", namespace=where)
         yield LEASES.permission("get", "patch", namespace=where, names=[name])
+    if manager.registrations:
+        yield seedidentity.PERMISSION
     for registration in manager.registrations:
         yield from _of_kind(registration.kind)
         yield from _of(registration, watch_all=watch_all)

@@ -76,6 +76,8 @@ class Running:
         for informer in self.wiring.informers:
             thread = _run_thread("informer", partial(informer.run, self._stop))
             self.probes.threads.append(thread)
+        if self._serves:
+            _run_thread("seed-identity", self.wiring.seed_identity.read)
         if self._elector is None:
             _run_thread("starter", self._start_workers)
         else:
@@ -172,7 +174,7 @@ def _guards(registry: Registry, client: HttpClient) -> Iterable[Runnable]:
     return runnables(registry, client)
 
 
-def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
+def _run_thread(name: str, target: Callable[[], object]) -> threading.Thread:
     thread = threading.Thread(target=target, name=name, daemon=True)
     thread.start()
     return thread

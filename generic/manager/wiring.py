@@ -33,6 +33,7 @@ from generic.kube.headers import ClusterHeader, Event, header
 from generic.kube.informer import Informer
 from generic.kube.problems import ProblemLog
 from generic.kube.remote import Remote
+from generic.kube.seedidentity import SeedIdentity
 from generic.kube.store import Store
 from generic.kube.timers import Timers
 from generic.kube.writer import Writer
@@ -44,6 +45,9 @@ from generic.reconciler.reporter import Listener, Sinks
 from generic.serving.metrics import Metrics
 
 logger = logging.getLogger(__name__)
+
+_IDENTITY_SECONDS = 5.0
+"""Seconds for the request of the seed's identity."""
 
 
 class Shared(Struct, frozen=True, kw_only=True):
@@ -83,6 +87,7 @@ class Wiring:
         self._others: dict[str, Watched] = {}
         self._events = EventRecorder(client, "gardener-actuator", shared.clock)
         self._remote = Remote(client)
+        self.seed_identity = SeedIdentity(shared.connection.within(_IDENTITY_SECONDS))
         added = [(registration, self._add(registration)) for registration in registry.registrations]
         for checks in registry.health_checks:
             self._add_health_checks(checks)
@@ -132,6 +137,7 @@ class Wiring:
             timers=self.timers,
             gate=self._gate,
             remote=self._remote.shared_by(registration.workers),
+            seed_identity=self.seed_identity.read,
             processing_after=1.0 if self._options.processing_status == "slow" else None,
             force_delete_budget=budget,
             give_up_after=registration.give_up_after,

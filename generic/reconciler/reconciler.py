@@ -19,6 +19,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from actuator.codec import read_json
 from actuator.errors import ApiError
 from actuator.interface import Actuator, Client, Clock, config_class, kind_of, object_class
 from actuator.interface import Result as CallResult
@@ -49,6 +50,7 @@ from generic.reconciler.operation import (
     bad_force_value,
     choose_operation,
 )
+from generic.reconciler.origin import DeletionOrigin, origin_of, version_of
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import Track, Tracks
 from generic.serving.metrics import Outcome as Deletion
@@ -72,6 +74,8 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     gate: Callable[[], None]
     """Raise LeaseLost if this process no longer leads."""
     remote: Remote
+    seed_identity: Callable[[], str] = str
+    """Return the identity of the seed, or ""."""
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""
     force_delete_budget: float | None = 90.0
@@ -119,7 +123,8 @@ class Reconciler:
             return Done()  # deleted, and its cleanup is finished
         self._tracks.give_up(track, None)
         type_ = entry.header.type if entry is not None and not track.removed else ""
-        report = Reporter(self._kind, track, self._d.sinks, type_)
+        find_origin = partial(self._origin, track, entry)
+        report = Reporter(self._kind, track, self._d.sinks, type_, find_origin)
         chosen = self._choose(track, entry, report)
         try:
             if chosen is Operation.LATE_CLEANUP:
@@ -143,6 +148,21 @@ class Reconciler:
                     report.status_not_written(attempt.not_stored)
         finally:
             self._tracks.settle(track)
+
+    def _origin(self, track: Track, entry: StoredObject[Header] | None) -> DeletionOrigin:
+        """Return the origin; without a Cluster, as it was when the Cluster was last read."""
+        cluster = self._d.clusters.cluster(track.request.namespace)
+        if track.origin is not None and not cluster.exists:
+            return track.origin
+        raw = track.removed.raw if track.removed else entry.raw if entry else b"{}"
+        origin = origin_of(
+            cluster,
+            read_json(raw),
+            seed_identity=self._d.seed_identity(),
+            extension_version=version_of(self._invoker.actuator),
+        )
+        self._tracks.keep_origin(track, origin)
+        return origin
 
     def _choose(
         self, track: Track, entry: StoredObject[Header] | None, report: Reporter
@@ -305,6 +325,7 @@ class Reconciler:
                 continue
             self._tracks.send(track, Released())
             seconds = seconds_since(done.deleting_since, self._d.clock.now())
-            report = Reporter(self._kind, track, self._d.sinks)
+            find_origin = partial(self._origin, track, None)
+            report = Reporter(self._kind, track, self._d.sinks, find_origin=find_origin)
             report.released(done.outcome, seconds, holders)
             self._tracks.settle(track)

@@ -3,6 +3,7 @@
 Not here: the status of the object (`attempt`).
 """
 
+import json
 import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -11,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from actuator.cluster import FORCE_DELETION
+from actuator.codec import encode
 from actuator.errors import DeadlineExceeded
 from actuator.interface import ExternalResource
 from actuator.meta import Kind
@@ -20,6 +22,7 @@ from generic.kube.events import About, EventRecorder
 from generic.reconciler.attempt import is_refused
 from generic.reconciler.blocked import NO_RETRY
 from generic.reconciler.operation import Operation
+from generic.reconciler.origin import ORIGIN, DeletionOrigin
 from generic.reconciler.orphans import OrphanedFrom
 from generic.reconciler.stripping import Stripped
 from generic.reconciler.track import Track
@@ -48,6 +51,7 @@ class DeletionEnded(Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     outcome: Outcome
+    origin: DeletionOrigin = DeletionOrigin()
 
 
 Listener = Callable[[DeletionEnded], None]
@@ -74,6 +78,17 @@ class Reporter(Struct, frozen=True, dict=True):
     sinks: Sinks
     type: str = ""
     """The extension type, "aws"."""
+    find_origin: Callable[[], DeletionOrigin] = DeletionOrigin
+
+    @cached_property
+    def origin(self) -> DeletionOrigin:
+        """The origin of the object, read at its first use."""
+        return self.find_origin()
+
+    @property
+    def outcomes(self) -> logs.Log:
+        """The logger of lines about the outcome of a deletion: they have the origin too."""
+        return logs.bind(self.log, **self.origin.fields)
 
     @cached_property
     def log(self) -> logs.Log:
@@ -93,16 +108,29 @@ class Reporter(Struct, frozen=True, dict=True):
             "uid": self.track.uid,
         }
 
-    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Record an event, best effort."""
-        self.sinks.events.record(self.about, reason, message, warning=warning)
+    def event(
+        self,
+        reason: str,
+        message: str,
+        *,
+        warning: bool = False,
+        once: bool = False,
+        origin: bool = False,
+    ) -> None:
+        """Record an event, best effort; with `origin`, an annotation has the origin."""
+        annotations = {ORIGIN: json.dumps(encode(self.origin))} if origin else None
+        self.sinks.events.record(
+            self.about, reason, message, warning=warning, once=once, annotations=annotations
+        )
 
     def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
         """Report a failed operation, which is retried unless `gives_up`."""
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
-        self.log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
-        self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
+        log = self.outcomes if operation.deletes else self.log
+        log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
+        reason = f"{operation.value.title().replace('_', '')}Error"
+        self.event(reason, text, warning=True, origin=operation.deletes)
         if operation.calls:
             self.sinks.metrics.tried(
                 operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR
@@ -110,7 +138,7 @@ class Reporter(Struct, frozen=True, dict=True):
             self.sinks.metrics.erred(operation.value, error.codes)
         if gives_up:
             self.deletion(Outcome.GAVE_UP)
-            self.event("GaveUp", f"{NO_RETRY.capitalize()}: {text}", warning=True)
+            self.event("GaveUp", f"{NO_RETRY.capitalize()}: {text}", warning=True, origin=True)
         elif operation.deletes:
             self.deletion(Outcome.FAILED)
         if error.is_a(DeadlineExceeded):
@@ -157,6 +185,7 @@ class Reporter(Struct, frozen=True, dict=True):
             name=self.track.request.name,
             uid=self.track.uid,
             type=self.type,
+            origin=self.origin,
         )
 
     def orphans_recorded(self, resources: Sequence[ExternalResource]) -> None:
@@ -165,11 +194,11 @@ class Reporter(Struct, frozen=True, dict=True):
             self.sinks.metrics.orphaned(resource.type)
         for resource in resources[:_LISTED]:
             fields = {"resource": str(resource)}
-            self.log.warning("external resource recorded as Orphan", extra={"fields": fields})
+            self.outcomes.warning("external resource recorded as Orphan", extra={"fields": fields})
         more = len(resources) - _LISTED
         if more > 0:
             fields = {"count": str(more)}
-            self.log.warning("more external resources recorded", extra={"fields": fields})
+            self.outcomes.warning("more external resources recorded", extra={"fields": fields})
         listed = "; ".join(map(str, resources[:_LISTED]))
         self.once(
             "OrphansRecorded", f"Recorded {len(resources)} external resources as Orphans: {listed}"
@@ -181,9 +210,16 @@ class Reporter(Struct, frozen=True, dict=True):
         self._announce(outcome)
 
     def _announce(self, outcome: Outcome) -> None:
+        if not self.sinks.listeners:
+            return
         namespace, name = self.track.request
         ended = DeletionEnded(
-            kind=self.kind.name, namespace=namespace, name=name, uid=self.track.uid, outcome=outcome
+            kind=self.kind.name,
+            namespace=namespace,
+            name=name,
+            uid=self.track.uid,
+            outcome=outcome,
+            origin=self.origin,
         )
         for listen in self.sinks.listeners:
             try:
@@ -204,7 +240,7 @@ class Reporter(Struct, frozen=True, dict=True):
             self._announce(outcome)
         else:
             self.deletion(outcome)
-        self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
+        self.outcomes.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
         if others:
             text = f"Finalizer removed; the object waits for the finalizers {', '.join(others)}"
             self.event("WaitsForOthers", text)
@@ -212,14 +248,14 @@ class Reporter(Struct, frozen=True, dict=True):
     def removed_externally(self) -> None:
         """Report that our finalizer was removed externally while cleanup was unfinished."""
         self.sinks.metrics.removed_externally()
-        self.log.error("finalizer removed externally before cleanup finished")
+        self.outcomes.error("finalizer removed externally before cleanup finished")
         self.once(
             "FinalizerRemovedExternally", "Finalizer removed externally before cleanup finished"
         )
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
         """Record an event once for the object and this reason, also across restarts."""
-        self.sinks.events.record(self.about, reason, message, warning=warning, once=True)
+        self.event(reason, message, warning=warning, once=True, origin=True)
 
     def bad_force_value(self, value: str) -> None:
         """Report an annotation for force deletion whose value is not a boolean."""

@@ -34,6 +34,7 @@ from generic.reconciler.lifecycle import (
     removed,
     transition,
 )
+from generic.reconciler.origin import DeletionOrigin
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,8 @@ class Track(Struct, eq=False):
     """The wall time at which the deletion was given up; None while it is retried."""
     loses_fields: bool = False
     """Whether the API server did not store a field that the actuator set in the status."""
+    origin: DeletionOrigin | None = None
+    """The origin as last read with a Cluster, which may be deleted before the object."""
     secrets: dict[Request, SharedSecret] | None = None
     """The Secrets that were read for the object, as last read."""
 
@@ -220,6 +223,11 @@ class Tracks:
         """Note the wall time at which the deletion was given up; None: it is retried."""
         with self._lock:
             track.gave_up = at
+
+    def keep_origin(self, track: Track, origin: DeletionOrigin) -> None:
+        """Remember the origin of an object under deletion."""
+        with self._lock:
+            track.origin = origin
 
     def keep_secret(self, track: Track, secret: Request, content: SharedSecret) -> None:
         """Remember a Secret that was read for the object."""

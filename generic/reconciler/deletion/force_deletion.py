@@ -56,6 +56,7 @@ class ForceDeletion(Struct, frozen=True):
     def run(self, attempt: Attempt, report: Reporter) -> Outcome:
         """Force-delete; return the outcome. Raises CallFailed, NotRecorded, WorkerReplaced."""
         budget, _ = self.invoker.tracks.start_budget(attempt.track)
+        _ = report.origin  # read now: the Cluster may be deleted before the object
         reason = OrphanReason.FORCED
         message = budget.last_error
         try:
@@ -91,12 +92,12 @@ class ForceDeletion(Struct, frozen=True):
         left = budget.remaining(self.invoker.clock.monotonic())
         if left <= 0:
             self.invoker.tracks.end_budget(attempt.track)  # maybe before the watchdog's tick
-            report.log.error("force-delete budget exceeded: skipping force_delete")
+            report.outcomes.error("force-delete budget exceeded: skipping force_delete")
             return OrphanReason.BUDGET
         seconds = min(self.invoker.kind.timeout, left)
         call = ActuatorCall(self.invoker, Operation.FORCE_DELETE, report, attempt.save, seconds)
         if not self.invoker.tracks.begin_reserved(attempt.track, call):
-            report.log.error("too many abandoned calls: skipping force_delete")
+            report.outcomes.error("too many abandoned calls: skipping force_delete")
             return OrphanReason.HANGING
         return call
 
@@ -165,7 +166,7 @@ class ForceDeletion(Struct, frozen=True):
 
 def _unreadable(error: str, report: Reporter) -> OrphanReason:
     text = "cannot read the object: skipping force_delete"
-    report.log.error(text, extra={"fields": {"error": error}})
+    report.outcomes.error(text, extra={"fields": {"error": error}})
     return OrphanReason.UNREADABLE
 
 

@@ -14,6 +14,7 @@ import attrs
 
 from actuator.interface import ExternalResource, resource_of
 from actuator.meta import Column, KeepsUnknownFields, Kind, Object, Schema
+from generic.reconciler.origin import DeletionOrigin
 
 GROUP = "actuator.extensions.gardener.cloud"
 SHOOT_LABEL = f"{GROUP}/shoot"
@@ -61,15 +62,16 @@ class OrphanedFrom(KeepsUnknownFields):
     uid: Annotated[str, Schema(required=True)] = ""
     type: str = ""
     """The extension type, "aws"."""
+    origin: DeletionOrigin = attrs.field(factory=DeletionOrigin)
 
 
 @attrs.frozen(kw_only=True)
 class OrphanSpec(KeepsUnknownFields):
     """The resource that may remain, its former object, the reason and the time. No secrets."""
 
-    resource_type: Annotated[str, Schema(required=True)] = ""
+    resource_type: Annotated[str, Schema(required=True, immutable="always")] = ""
     """The provider's type of the resource; "unknown" if it could not be identified."""
-    id: str = ""
+    id: Annotated[str, Schema(immutable="always")] = ""
     tags: dict[str, str] = attrs.field(factory=dict)
     region: str = ""
     object: Annotated[OrphanedFrom, Schema(required=True)] = attrs.field(factory=OrphanedFrom)

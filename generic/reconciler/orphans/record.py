@@ -125,6 +125,8 @@ def _stored(client: Client, sent: Raw) -> Raw:
 def _keep_in_message(client: Client, sent: Raw, stored: Raw) -> None:
     """Write the values that the Orphan lacks into its message. Raises NotStored, ApiError."""
     wanted = {name: value for name, value in sent["spec"].items() if name not in _OF_ATTEMPT}
+    wanted["object"] = {**wanted["object"]}
+    wanted["object"].pop("origin", None)  # logged too, and another attempt may know more of it
     found: Raw = stored.get("spec") or {}
     lacking = {name: value for name, value in wanted.items() if [*lost(value, found.get(name), "")]}
     values = f"{NOT_STORED} {json.dumps(lacking, ensure_ascii=False)}"

@@ -20,17 +20,21 @@ from enum import StrEnum
 
 import attrs
 
-from actuator.cluster import ClusterState, Verdict
-from actuator.errors import ActuatorError, ApiError, Forbidden, NotFound, Unavailable
+from actuator.cluster import Cluster, ClusterState, Verdict
+from actuator.codec import decode
+from actuator.errors import ActuatorError, ApiError, DecodeError, Forbidden, NotFound, Unavailable
 from actuator.interface import SECRETS, Client, Clock, ExternalResource
-from actuator.meta import Raw
+from actuator.meta import ObjectMeta, Raw
+from generic.kube.clusters import CLUSTERS
 from generic.kube.finalizers import remove_finalizers
 from generic.kube.headers import Request, as_dict
 from generic.kube.refusals import explained
+from generic.kube.seedidentity import SeedIdentity
 from generic.manager.leaderelection import LEASES, SERVES, Timing
 from generic.manager.registry import Registration, served
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
+from generic.reconciler.origin import origin_of, version_of
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record_all, remaining
 from generic.tools.drain.survey import OwnedObject, Survey, may
 
@@ -130,10 +134,11 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
 
 def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
     """Release the objects of `survey`, one by one. Raises Unavailable: retry later."""
+    seed = SeedIdentity(client)
     needing = {item.header.uid: item for item in (*found.held, *found.of_others)}
     for held in found.held:
         try:
-            done = _row(held, _release(client, held, needing, clock), ReleaseState.RELEASED)
+            done = _row(held, _release(client, held, needing, clock, seed), ReleaseState.RELEASED)
             del needing[held.header.uid]
         except Unavailable:
             raise
@@ -143,13 +148,17 @@ def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
 
 
 def _release(
-    client: Client, held: OwnedObject, needing: dict[str, OwnedObject], clock: Clock
+    client: Client,
+    held: OwnedObject,
+    needing: dict[str, OwnedObject],
+    clock: Clock,
+    seed: SeedIdentity,
 ) -> str:
     """Record, remove the guard, remove the finalizer; return a note about the result.
 
     Raises ActuatorError or ApiError.
     """
-    orphans = _record(client, held, clock)
+    orphans = _record(client, held, clock, seed)
     notes = [f"{orphans} Orphan{'s' if orphans > 1 else ''}"] if orphans else []
     if _guards_alone(held, needing):
         _unguard(client, held)
@@ -161,7 +170,7 @@ def _release(
     return "; ".join(notes)
 
 
-def _record(client: Client, held: OwnedObject, clock: Clock) -> int:
+def _record(client: Client, held: OwnedObject, clock: Clock, seed: SeedIdentity) -> int:
     """Record the Orphans of an object; return their number."""
     kind = held.registration.kind
     request = held.request
@@ -172,6 +181,12 @@ def _record(client: Client, held: OwnedObject, clock: Clock) -> int:
         name=request.name,
         uid=held.header.uid,
         type=held.header.type,
+        origin=origin_of(
+            _cluster(client, request.namespace),
+            held.raw,
+            seed_identity=seed.read(),
+            extension_version=version_of(held.registration.actuator),
+        ),
     )
     state = "the object was terminating" if held.is_deleting else "the object was not deleted"
     message = f"disowned by `actuator drain --release`; {state}"
@@ -179,6 +194,13 @@ def _record(client: Client, held: OwnedObject, clock: Clock) -> int:
     with may("create", ORPHANS):
         record_all(client, former, left, OrphanReason.DRAINED, message, clock.now())
     return len(left)
+
+
+def _cluster(client: Client, namespace: str) -> Cluster:
+    """Return the Cluster, or one with only its name if it cannot be read."""
+    with suppress(ApiError, DecodeError):
+        return decode(Cluster, client.get(CLUSTERS, namespace)) if namespace else Cluster()
+    return Cluster(metadata=ObjectMeta(name=namespace))
 
 
 def _remaining_resources(held: OwnedObject) -> list[ExternalResource]:

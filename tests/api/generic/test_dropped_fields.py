@@ -68,7 +68,8 @@ def older(cls: type[Object], **changes: Any) -> dict[str, Any]:
             del place["properties"][last]
         else:
             place["properties"][last] = value
-        place.pop("required", None)
+        for rule_of_fields in ("required", "x-kubernetes-validations"):
+            place.pop(rule_of_fields, None)
     return made
 
 

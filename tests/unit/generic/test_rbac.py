@@ -58,13 +58,25 @@ def test_a_runnable_has_its_declared_permissions(manager):
 def test_a_permission_for_one_namespace_becomes_a_role_there(manager):
     maps = Resource("v1", "configmaps").permission("get", namespace="mine")
     manager.add_runnable("reads", lambda client, stop: None, permissions=[maps])
-    cluster, cluster_binding, role, binding = manifests(manager, "name", "account", "ext")
+    made = [*manifests(manager, "name", "account", "ext")]
+    cluster, cluster_binding = made[:2]
+    role, binding = (obj for obj in made if obj["metadata"].get("namespace") == "mine")
     assert not any("configmaps" in rule["resources"] for rule in cluster["rules"])
     assert role["metadata"] == binding["metadata"] == {"name": "name", "namespace": "mine"}
     assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
     assert (role["kind"], binding["kind"]) == ("Role", "RoleBinding")
     assert (cluster["kind"], cluster_binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
     assert binding["subjects"] == cluster_binding["subjects"]
+
+
+def test_a_manager_may_read_the_identity_of_the_seed_and_no_other_config_map(manager):
+    manager.add(Script(), type="x")
+    cluster, *roles = manifests(manager, "name")
+    assert not any("configmaps" in rule["resources"] for rule in cluster["rules"])
+    head = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    assert [(role["metadata"]["namespace"], role["rules"]) for role in roles] == [
+        ("kube-system", [{**head, "resourceNames": ["cluster-identity"]}])
+    ]
 
 
 def test_a_permission_for_names_does_not_widen_or_narrow_another(manager):

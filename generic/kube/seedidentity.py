@@ -1,0 +1,46 @@
+"""SeedIdentity: the identity of the seed, from its ConfigMap kube-system/cluster-identity.
+
+It is read once in a process, without an error: a record without the seed's identity is better than
+no record. Source: Gardener documentation, "Cluster Identity".
+"""
+
+import logging
+import threading
+
+from actuator.errors import ApiError, Forbidden, NotFound
+from actuator.interface import CONFIG_MAPS, Client
+from actuator.meta import value_at
+
+logger = logging.getLogger(__name__)
+
+NAME = "cluster-identity"
+"""The name of the ConfigMap, and its data key."""
+NAMESPACE = "kube-system"
+PERMISSION = CONFIG_MAPS.permission("get", namespace=NAMESPACE, names=[NAME])
+
+
+class SeedIdentity:
+    """Reads the identity at its first use; safe to use from any thread."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._lock = threading.Lock()
+        self._known: str | None = None
+
+    def read(self) -> str:
+        """Return the identity, or "" if there is none; the next use retries a failed request."""
+        with self._lock:
+            if self._known is None:
+                self._known = self._ask()
+            return self._known or ""
+
+    def _ask(self) -> str | None:
+        try:
+            found = value_at(self._client.get(CONFIG_MAPS, NAME, NAMESPACE), "data", NAME)
+        except NotFound:
+            return ""
+        except ApiError as error:
+            fields = {"error": str(error)}
+            logger.warning("seed identity not read", extra={"fields": fields})
+            return "" if isinstance(error, Forbidden) else None
+        return found if isinstance(found, str) else ""
