@@ -5,24 +5,8 @@ from pathlib import Path
 import click
 
 from actuator.errors import ConfigurationError
-from generic.tools.monitoring import (
-    GROUPS,
-    RUNBOOKS,
-    dashboard_files,
-    prometheus_rule,
-    rule_file,
-    service_monitor,
-)
+from generic.tools.monitoring import GROUPS, RUNBOOKS, dashboard_files, rule_file
 from generic.tools.packaging.chart import yaml_text
-
-
-def _labels(
-    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    pairs = [value.partition("=") for value in values]
-    if any(not key or not equals for key, equals, _ in pairs):
-        raise click.BadParameter("expected KEY=VALUE, for example prometheus=seed")
-    return {key: value for key, _, value in pairs}
 
 
 def _url(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
@@ -33,34 +17,18 @@ def _url(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
 
 @click.command()
 @click.option(
-    "--operator",
-    "name",
-    metavar="NAME",
-    help="Print a PrometheusRule and a ServiceMonitor for the Prometheus operator; NAME is that of "
-    "`actuator chart --name NAME`.",
-)
-@click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    callback=_labels,
-    help="Label KEY=VALUE that a Prometheus selects.  [default: prometheus=seed]",
-)
-@click.option(
     "--runbook-url",
     default=RUNBOOKS,
     show_default=True,
     callback=_url,
     help="URL of the folder with the runbooks of the alerts.",
 )
-def rules(name: str | None, labels: dict[str, str], runbook_url: str) -> None:
-    """Print the recording rules and alerts as a Prometheus rule file."""
-    if name is None:
-        click.echo(yaml_text(rule_file(GROUPS, runbook_url)), nl=False)
-        return
-    found_by = labels or {"prometheus": "seed"}
-    rule = prometheus_rule(GROUPS, runbook_url, name, found_by)
-    click.echo(yaml_text(rule, service_monitor(name, found_by)), nl=False)
+def rules(runbook_url: str) -> None:
+    """Print the recording rules and alerts as a Prometheus rule file.
+
+    `actuator chart` writes them as objects for Gardener and for a Prometheus operator.
+    """
+    click.echo(yaml_text(rule_file(GROUPS, runbook_url)), nl=False)
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 `generic.serving.metrics` defines the metrics. `rules.yaml` is a Prometheus rule file without
 the URLs of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
+Not here: the objects of a chart (`generic.tools.packaging.monitoring`).
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,9 @@ from importlib.resources import files
 import yaml
 
 from actuator.meta import Raw
-from generic.library.manifests import manifest
 
 RUNBOOKS = "https://github.com/gardener-actuator/gardener-actuator/blob/main/docs/runbooks"
 """The URL of the project's runbooks."""
-_MONITORING = "monitoring.coreos.com/v1"
 
 GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
 """Rule groups in the format of Prometheus."""
@@ -46,21 +45,3 @@ def _with_runbook(rule: Raw, runbooks: str) -> Raw:
         return rule
     address = f"{runbooks.rstrip('/')}/{rule['alert'].lower()}.md"
     return {**rule, "annotations": {**rule["annotations"], "runbook_url": address}}
-
-
-def prometheus_rule(groups: Sequence[Raw], runbooks: str, name: str, labels: Raw) -> Raw:
-    """Return the rules as a PrometheusRule, for the Prometheus operator."""
-    spec = rule_file(groups, runbooks)
-    return manifest(_MONITORING, "PrometheusRule", name, labels=labels, spec=spec)
-
-
-def service_monitor(name: str, labels: Raw) -> Raw:
-    """Return a ServiceMonitor for the Service in the chart of the extension `name`.
-
-    It keeps all our metrics: Gardener's own scrape configurations keep fewer.
-    """
-    spec = {
-        "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
-        "endpoints": [{"port": "metrics"}],
-    }
-    return manifest(_MONITORING, "ServiceMonitor", name, labels=labels, spec=spec)

@@ -35,6 +35,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
+from generic.tools.packaging.monitoring import rules_of
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
@@ -60,6 +61,14 @@ _SHARED = """  annotations:
     {{- end }}
 """
 """The metadata of a definition that several extensions install."""
+_RULES = """{{- $prometheus := include "actuator.prometheus" . }}
+{{- if @READ@ }}
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  {{- include "actuator.selected" (dict "root" . "prometheus" @BY@) | nindent 2 }}
+"""
+"""A PrometheusRule without its spec."""
 OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=NAMESPACE,
@@ -127,7 +136,8 @@ def chart_files(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
         path.relative_to(FILES).as_posix(): filled(path.read_text(encoding="utf-8"), given)
         for path in sorted(FILES.rglob("*.*"))
     }
-    return {**files, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
+    made = (_definitions(manager), _roles(manager, chart), _monitoring(chart))
+    return {**files, **dict(chain(*made))}
 
 
 def placeholders(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
@@ -245,6 +255,14 @@ def _roles(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]
             condition = "{{- if .Values.ignoreOperationAnnotation }}"
             text = f"{condition}\n{text}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
         yield f"templates/rbac-{number}.yaml", text
+
+
+def _monitoring(chart: ExtensionChart) -> Iterator[tuple[str, str]]:
+    """Yield one template for each PrometheusRule; the value `monitoring.flavour` selects."""
+    for rules in rules_of(chart.name):
+        head = _RULES.replace("@READ@", rules.read).replace("@BY@", rules.by or "$prometheus")
+        content = literal(yaml_text({"spec": rules.spec}))
+        yield f"templates/prometheusrule-{rules.name}.yaml", f"{head}{content}{{{{- end }}}}\n"
 
 
 class _Dumper(yaml.SafeDumper):

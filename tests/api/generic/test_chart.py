@@ -426,11 +426,6 @@ def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, ren
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
     assert template["metadata"]["labels"]["networking.gardener.cloud/to-runtime-apiserver"]
-    assert template["metadata"]["annotations"]["prometheus.io/port"] == "8080"
-    annotations = of_kind(objects, "Service")["metadata"]["annotations"]
-    assert [json.loads(ports) for ports in annotations.values()] == [
-        [{"protocol": "TCP", "port": 8080}]
-    ]
     options = flags.from_args(container["args"][1:])
     assert options.leader_election
     assert options.leader_election_namespace == options.heartbeat_namespace == namespace

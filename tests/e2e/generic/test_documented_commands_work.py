@@ -17,7 +17,7 @@ from generic.kube.client import connect
 from generic.manager.options import Options
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
-from generic.testing.seed import CRDS, install
+from generic.testing.seed import install
 from generic.tools.cli.load import load, load_manager
 from generic.tools.cli.main import cli
 from tests.support.cluster.harness import FINALIZER, eventually
@@ -204,9 +204,6 @@ PROGRAMS = {
     ),
 }
 """Commands of other programs: the test that executes them, or why none does."""
-
-OPERATOR = {"PrometheusRule": "prometheusrules", "ServiceMonitor": "servicemonitors"}
-"""Kinds of the Prometheus operator, which are in no cluster of ours, and their resources."""
 
 SHOOT = """
 apiVersion: core.gardener.cloud/v1beta1
@@ -481,24 +478,6 @@ def relations(world):
     manager.stop()
 
 
-def open_crd(kind, plural):
-    """The CRD of a kind of the Prometheus operator, without its schema."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True}
-    group = "monitoring.coreos.com"
-    return {
-        "apiVersion": CRDS.api_version,
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [version | {"schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-
-
 def documented_manifests():
     """The complete manifests in the pages of samples."""
     for page in sorted(ROOT.glob("extensions/*/README.md")):
@@ -537,8 +516,6 @@ def execute(line, given, command, kubectl):
 def test_each_line_with_a_pipe_or_kubectl_works(world, relations, command):
     """First the lines that install something."""
     _, kubectl = world
-    for kind, plural in OPERATOR.items():
-        kubectl.apply(open_crd(kind, plural))
     lines = [line for line in other_lines() if matching(PROGRAMS, line[0]) is None]
     piped = [line for line in lines if " | " in line[0] or " > " in line[0]]
     for line, given in piped:

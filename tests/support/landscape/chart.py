@@ -39,11 +39,13 @@ _SOURCE = re.compile(r"^# Source: (\S+)$", re.MULTILINE)
 def rendered(chart: Path, namespace: str, gardener: Raw, **values: Any) -> list[Raw]:
     """The objects of a chart's folder as Gardener would apply them, in its order.
 
-    Without a VerticalPodAutoscaler, unless `vpa` is given: the embedded cluster has none.
+    Without a VerticalPodAutoscaler and objects for monitoring, unless `vpa` or `monitoring` is
+    given: the embedded cluster has no such kinds.
     """
     command = [str(find_helm(print)), "template", "extension", str(chart), "--namespace", namespace]
     command += ["--no-hooks", "--values", "-"]
-    given = json.dumps({"vpa": {"enabled": "never"}, **values, "gardener": gardener})
+    absent = {"vpa": {"enabled": "never"}, "monitoring": {"flavour": "none"}}
+    given = json.dumps({**absent, **values, "gardener": gardener})
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     kept = {}

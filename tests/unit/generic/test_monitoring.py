@@ -196,15 +196,9 @@ def overlap(one, other):
     return x < a + c and a < x + w and y < b + d and b < y + h
 
 
-def test_rules_are_printed_for_prometheus_and_for_its_operator(command):
+def test_rules_are_printed_for_prometheus(command):
     printed = command("rules").stdout
     assert [group["name"] for group in yaml.safe_load(printed)["groups"]] == ["actuator"]
-    done = command("rules", "--operator", "extension-aws", "--label", "team=seed")
-    rule, monitor = yaml.safe_load_all(done.stdout)
-    assert (rule["kind"], monitor["kind"]) == ("PrometheusRule", "ServiceMonitor")
-    assert rule["metadata"]["labels"] == monitor["metadata"]["labels"] == {"team": "seed"}
-    selected = monitor["spec"]["selector"]["matchLabels"]
-    assert selected == {"app.kubernetes.io/name": "extension-aws"}
 
 
 def test_dashboards_are_listed_printed_and_written(command, tmp_path):

@@ -171,7 +171,6 @@ FLAGS = [
     ("run mine:extension --config-file=flags.yaml", 2, "unknown flag --leader-elect"),
     ("run mine:extension --config-file=list.yaml", 2, "expected one FLAG: VALUE on each line"),
     ("rbac mine:extension --service-account=y", 2, "expected NAMESPACE/NAME"),
-    ("rules --label x", 2, "expected KEY=VALUE, for example prometheus=seed"),
     ("rules --runbook-url docs", 2, "expected https://HOST/PATH, got 'docs'"),
     ("drill --scenario nope", 2, "has no scenario 'nope'; set one of: credentials-revoked"),
     ("drill --all --shoots 2 --scenario migration", 2, "remove the other options"),
