@@ -75,6 +75,7 @@ from actuator.meta import (
     format_time,
     own_kind,
     parse_time,
+    shoot_credentials,
 )
 from actuator.ownership import is_owned_by, owner_permission, with_owner
 from actuator.provider_config import load_config
@@ -161,6 +162,7 @@ __all__ = [
     "read_status",
     "resource_of",
     "set_condition",
+    "shoot_credentials",
     "with_owner",
     "write_status",
 ]

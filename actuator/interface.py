@@ -357,7 +357,8 @@ class Context(Protocol[C_co]):
     def check(self) -> None:
         """Check that the call may continue; call this before each step with an external effect.
 
-        Raises DeadlineExceeded, CallAbandoned or LeaseLost if the call must stop.
+        `save`, `secret` and `credentials` check it as well, also when they return. Raises
+        DeadlineExceeded, CallAbandoned or LeaseLost if the call must stop.
         """
 
     def remaining(self) -> float:

@@ -265,6 +265,14 @@ class ObjectReference(KeepsUnknownFields):
 CredentialsReference = SecretReference | ObjectReference
 
 
+def shoot_credentials(obj: "Object") -> SecretReference:
+    """Return the reference to the Secret `cloudprovider` of an object's shoot.
+
+    For kinds without a reference of their own, such as Extension.
+    """
+    return SecretReference(name="cloudprovider", namespace=obj.metadata.namespace)
+
+
 @attrs.frozen(kw_only=True)
 class ResourceReference(KeepsUnknownFields):
     """autoscaling/v1 CrossVersionObjectReference, as status.resources uses it."""

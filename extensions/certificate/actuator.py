@@ -42,19 +42,16 @@ class CertificateService(managedresources.ManagedResourceActuator[Extension, Cer
         self, ctx: Context[CertificateConfig], obj: Extension, cluster: Cluster
     ) -> list[Raw]:
         """Return, for the shoot, the issuers' names and the right to request certificates."""
-        issuers = ctx.config.issuers
-        names = "".join(f"{issuer.name}\n" for issuer in issuers)
+        names = "".join(f"{issuer.name}\n" for issuer in ctx.config.issuers)
         users = {"kind": "Group", "name": "system:authenticated", "apiGroup": _RBAC}
         verbs = ["get", "list", "watch", "create", "delete"]
-        group = "certificates.example.org"
-        rule = {"apiGroups": [group], "resources": ["certificates"], "verbs": verbs}
+        rule = {"apiGroups": [Issuer.KIND.group], "resources": ["certificates"], "verbs": verbs}
         role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ROLE}
         data = {"issuers": names}
-        version = f"{_RBAC}/v1"
         return [
             manifest("v1", "ConfigMap", "certificate-issuers", "kube-system", data=data),
-            manifest(version, "ClusterRole", _ROLE, rules=[rule]),
-            manifest(version, "ClusterRoleBinding", _ROLE, roleRef=role, subjects=[users]),
+            manifest(f"{_RBAC}/v1", "ClusterRole", _ROLE, rules=[rule]),
+            manifest(f"{_RBAC}/v1", "ClusterRoleBinding", _ROLE, roleRef=role, subjects=[users]),
         ]
 
 

@@ -5,19 +5,17 @@ closed the account at the certificate authority. A rehearsal does not run it; th
 deletion removes an Issuer from the seed.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import attrs
 
 from actuator import (
     Actuator,
     Cluster,
-    Column,
     Context,
     DefaultStatus,
     ForceSource,
     KeepsUnknownFields,
-    Kind,
     Object,
     Schema,
     own_kind,
@@ -36,13 +34,7 @@ class IssuerSpec(KeepsUnknownFields):
 class Issuer(Object):
     """An account at a certificate authority."""
 
-    KIND: ClassVar[Kind] = own_kind(
-        "Issuer",
-        "certificates.example.org",
-        Column("Server", ".spec.server"),
-        force_from=ForceSource.NONE,
-        ready=None,
-    )
+    KIND = own_kind("Issuer", "certificates.example.org", force_from=ForceSource.NONE, ready=None)
 
     spec: Annotated[IssuerSpec, Schema(required=True)] = attrs.field(factory=IssuerSpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)

@@ -298,6 +298,7 @@ class ActuatorCall(Call):
         """See Context."""
         self.permit()
         self._save()
+        self.permit()  # the next step may have an external effect
 
     def secret(self, name: str, namespace: str) -> Raw:
         """Return the current Secret; for a deletion, the last known state of a deleted one."""

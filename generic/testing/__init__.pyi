@@ -26,6 +26,7 @@ from generic.testing.landscape.users import (
     is_gone as is_gone,
     is_ready as is_ready,
 )
+from generic.testing.minimal import minimal_object as minimal_object
 from generic.testing.recording import (
     RecordingClient as RecordingClient,
     RecordingContext as RecordingContext,

@@ -4,8 +4,9 @@ Pure.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from actuator.codec import decode
 from actuator.interface import Actuator, ProviderConfig, config_class, object_class
 from actuator.meta import Object, Raw
 from actuator.schema import content_of, json_schema, structural
@@ -27,7 +28,22 @@ POOL: Raw = {
 }
 """The pool of a Worker."""
 
+NAMESPACE = "shoot--test--example"
+"""The namespace of the shoot of `minimal_object`."""
+
+K = TypeVar("K", bound=Object)
 _EMPTY = {"array": [], "boolean": False, "integer": 0, "number": 0, "object": {}}
+
+
+def minimal_object(cls: type[K], name: str = "example", /, **spec: Any) -> K:
+    """Return an object of the shoot `shoot--test--example`, for unit tests.
+
+    Its spec has the given fields, by their JSON names, and the required ones. It refers to the
+    Secret `cloudprovider` of the shoot. Raises DecodeError for a value of another type.
+    """
+    known = {"secretRef": {"name": "cloudprovider", "namespace": NAMESPACE}}
+    meta = {"name": name, "namespace": NAMESPACE if cls.KIND.namespaced else ""}
+    return decode(cls, {"metadata": meta, "spec": {**minimal_spec(cls, known), **spec}})
 
 
 def example_spec(actuator: Actuator[Any], known: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ schemas, evaluates no patches, and no controllers run. For these use `generic.te
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from inspect import signature
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 from actuator.codec import encode, plain_json
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource, SeedObjects, resource_of
-from actuator.meta import Object, Raw
+from actuator.meta import Base64, Object, Raw
 from generic.kube.clock import SystemClock
 from generic.kube.models import read_as, resource_of_class
+from generic.library.manifests import manifest
 from generic.reconciler.calls import Call, FencedClient
 from generic.reconciler.operation import Operation
 from generic.serving import logs
 from generic.testing.garden import resource_of_manifest
+from generic.testing.minimal import NAMESPACE
 
 __all__ = ["RecordingClient", "RecordingContext"]
 
@@ -127,12 +129,17 @@ class RecordingContext(Call):
         garden: Client | None = None,
         seconds: float = 60.0,
         config: Any = None,
+        credentials: Mapping[str, str] | None = None,
     ) -> None:
         """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline.
 
-        `config` is the configuration of the object, for a Worker a list of those of its pools.
+        `config` is the configuration of the object, for a Worker a list of those of its pools. The
+        texts of `credentials` are in the Secret to which a `minimal_object` refers.
         """
-        recorder = RecordingClient(*objects)
+        texts = credentials or {}
+        data = {key: Base64.encode_bytes(text.encode()) for key, text in texts.items()}
+        secrets = [manifest("v1", "Secret", "cloudprovider", NAMESPACE, data=data)] if data else []
+        recorder = RecordingClient(*objects, *secrets)
         self.steps = recorder.steps
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
         self.bodies = recorder.bodies

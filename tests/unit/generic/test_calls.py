@@ -8,6 +8,7 @@ import pytest
 
 from actuator import Resource
 from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost, Unavailable
+from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
@@ -25,10 +26,10 @@ CLOCK = SystemClock()
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 
-def call(seconds=60.0, gate=lambda: None):
+def call(seconds=60.0, gate=lambda: None, save=lambda: None):
     """The Context of a call that reports nothing."""
     invoker: Any = SimpleNamespace(client=object(), clock=CLOCK, gate=gate, name="x")
-    return ActuatorCall(invoker, Operation.DELETE, UNUSED, lambda: None, seconds, None)
+    return ActuatorCall(invoker, Operation.DELETE, UNUSED, save, seconds, None)
 
 
 def tracks_of(limit=64):
@@ -51,6 +52,13 @@ USES = [
     pytest.param(lambda c: c.client.patch(None, "n", "", {}), id="client.patch"),
     pytest.param(lambda c: c.client.delete(None, "n"), id="client.delete"),
 ]
+
+
+def test_a_call_that_is_cancelled_during_a_save_makes_no_next_step():
+    """An author requests the resource whose id was saved without a check of their own."""
+    saving: ActuatorCall = call(save=lambda: saving.cancel("enough"))
+    with pytest.raises(CallAbandoned, match="enough"):
+        saving.save(Infrastructure())
 
 
 @pytest.mark.parametrize("use", USES)

@@ -51,7 +51,7 @@ def written(tmp_path_factory):
 # Each mistake in the actuator of a project: a text, its replacement, and the tools that find it.
 SIGNATURE = "def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:"
 MISSPELT = f"    {SIGNATURE.replace('delete', 'migrat')} ...\n\n    {SIGNATURE}"
-REQUEST = "        ctx.check()\n        self.cloud.put"
+REQUEST = "        self.cloud.put"
 MISTAKES = {
     "misspelt_override": (f"    {SIGNATURE}", MISSPELT, {"add"}),
     "missing_delete": ("def delete", "def remove", {"mypy", "pyright", "add"}),

@@ -5,11 +5,21 @@ import logging
 
 import pytest
 
-from actuator import Actuator, Client, Cluster, Context, ObjectMeta, Resource, SeedObjects
+from actuator import (
+    Actuator,
+    Client,
+    Cluster,
+    Context,
+    ObjectMeta,
+    Resource,
+    SeedObjects,
+    shoot_credentials,
+)
 from actuator.errors import AlreadyExists, CallAbandoned, DeadlineExceeded, NotFound
 from actuator.interface import resource_of
-from actuator.v1alpha1 import Infrastructure
+from actuator.v1alpha1 import BackupEntry, Extension, Infrastructure
 from generic.library.manifests import manifest
+from generic.testing.minimal import minimal_object
 from generic.testing.recording import RecordingClient, RecordingContext
 
 SECRETS = Resource("v1", "secrets")
@@ -167,3 +177,18 @@ def test_it_takes_the_arguments_that_a_client_takes(name):
     assert client.steps == [f"{name} secrets b" if name == "list" else f"{name} secrets b/a"]
     with pytest.raises(TypeError, match="unexpected keyword argument 'timeout'"):
         getattr(client, name)(**given, timeout=5)
+
+
+def test_a_minimal_object_has_given_and_required_fields_and_finds_the_credentials():
+    ctx = RecordingContext(credentials={"apiKey": "an-example", "user": "me"})
+    obj = minimal_object(Infrastructure, region="north")
+    assert (obj.key, obj.spec.region, obj.spec.type) == (
+        "shoot--test--example/example",
+        "north",
+        "",
+    )
+    assert ctx.credentials(obj.spec.secret_ref, "user", "apiKey") == ("me", "an-example")
+    assert ctx.credentials(shoot_credentials(minimal_object(Extension)), "user") == "me"
+    entry = minimal_object(BackupEntry, "b--1")
+    assert entry.key == "b--1"
+    assert ctx.credentials(entry.spec.secret_ref, "user") == "me"
