@@ -92,7 +92,7 @@ class ShootNetwork:
         yield self._task(
             NODES,
             create=self._creates(NODES, "create_security_group", text, VpcId=NETWORK),
-            update=lambda known, _ids: self._add_rules(known, networks.zones),
+            update=lambda known, ids: self._set_rules(known, networks.zones, ids[NETWORK]),
         )
         yield from self._of_nodes(config.enable_ecr_access, ssh_key)
         for index, zone in enumerate(networks.zones):
@@ -355,10 +355,12 @@ class ShootNetwork:
                 f"of {id}; AWS cannot change it, so set {there} again"
             )
 
-    def _add_rules(self, id: str, zones: list[Zone]) -> None:
+    def _set_rules(self, id: str, zones: list[Zone], vpc_id: str) -> None:
         group = self._item(SECURITY_GROUP, id)
-        for operation, missing in securitygroups.missing(group, zones):
-            self.cloud.request(operation, GroupId=id, IpPermissions=missing)
+        added = securitygroups.missing(group, zones)
+        removed = securitygroups.former(group, zones, self._item(VPC, vpc_id))
+        for operation, rules in (*added, *removed):
+            self.cloud.request(operation, GroupId=id, IpPermissions=rules)
 
 
 def _waiting(nat_gateway: Raw) -> RequeueAfter:

@@ -19,15 +19,35 @@ Graph = Mapping[str, Iterable[str]]
 def run_in_order(graph: Graph, work: Callable[[str], None], parallel: int = 1) -> None:
     """Call `work` for each name after those before it; at most `parallel` calls at once.
 
-    After an error no further call begins. When the running ones have ended, it raises the first
-    error, or a RequeueAfter if there is nothing else. Raises CycleError.
+    A RequeueAfter holds up only what comes after its name. After another error no further call
+    begins. When the running ones have ended, it raises the first error, or the first RequeueAfter
+    if there is nothing else. Raises CycleError.
     """
     order = TopologicalSorter(graph)
-    if parallel == 1:
-        for name in order.static_order():
-            work(name)
-        return
     order.prepare()
+    if parallel == 1:
+        _run_here(order, work)
+    else:
+        _run_in_threads(order, work, parallel)
+
+
+def _run_here(order: TopologicalSorter[str], work: Callable[[str], None]) -> None:
+    waits: list[RequeueAfter] = []
+    while ready := order.get_ready():
+        for name in ready:
+            try:
+                work(name)
+            except RequeueAfter as wait:
+                waits.append(wait)
+            else:
+                order.done(name)
+    if waits:
+        raise waits[0]
+
+
+def _run_in_threads(
+    order: TopologicalSorter[str], work: Callable[[str], None], parallel: int
+) -> None:
     ended: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
 
     def call(name: str) -> None:
@@ -38,11 +58,11 @@ def run_in_order(graph: Graph, work: Callable[[str], None], parallel: int = 1) -
         else:
             ended.put((name, None))
 
+    waits: list[RequeueAfter] = []
     errors: list[BaseException] = []
-    ready: deque[str] = deque()
+    ready: deque[str] = deque(order.get_ready())
     running = 0
-    while running or (order.is_active() and not errors):
-        ready += order.get_ready()
+    while running or (ready and not errors):
         while ready and running < parallel and not errors:
             run = copy_context().run
             threading.Thread(target=run, args=(call, ready.popleft()), daemon=True).start()
@@ -51,7 +71,10 @@ def run_in_order(graph: Graph, work: Callable[[str], None], parallel: int = 1) -
         running -= 1
         if error is None:
             order.done(name)
+            ready += order.get_ready()
+        elif isinstance(error, RequeueAfter):
+            waits.append(error)
         else:
             errors.append(error)
-    if errors:
-        raise min(errors, key=lambda error: isinstance(error, RequeueAfter))
+    for error in (*errors, *waits):
+        raise error

@@ -158,6 +158,38 @@ def test_subnets_of_a_zone_that_is_no_longer_wanted_are_deleted(build, ec2, shoo
     assert counts(ec2, shoot) == COUNTS
 
 
+def node_ports(ec2, group_id) -> set[tuple[str, str]]:
+    """The protocols and sources for which the group opens the node ports."""
+    (group,) = ec2.request("describe_security_groups", GroupIds=[group_id])["SecurityGroups"]
+    return {
+        (rule["IpProtocol"], source["CidrIp"])
+        for rule in group["IpPermissions"]
+        if rule.get("FromPort") == 30000
+        for source in rule["IpRanges"]
+    }
+
+
+def test_rules_of_a_zone_that_is_no_longer_wanted_are_removed_and_those_of_others_stay(build, ec2):
+    state = build(wanted(*ZONES, SECOND))
+    group_id = state.ids[NODES]
+    both = node_ports(ec2, group_id)
+    ports = {"IpProtocol": "tcp", "FromPort": 30000, "ToPort": 32767}
+    outside = {("tcp", "192.168.0.0/16"), ("tcp", CIDR)}
+    ranges = [{"CidrIp": cidr} for _, cidr in outside]
+    ec2.request(
+        "authorize_security_group_ingress",
+        GroupId=group_id,
+        IpPermissions=[ports | {"IpRanges": ranges}],
+    )
+    build(wanted(SECOND), state)
+    [former] = ZONES
+    gone = {
+        (protocol, cidr) for protocol in ("tcp", "udp") for cidr in (former.public, former.internal)
+    }
+    assert node_ports(ec2, group_id) == (both - gone) | outside
+    assert ("udp", SECOND.public) in both - gone
+
+
 def test_a_detached_internet_gateway_is_attached_again_and_deleted_in_any_case(
     build, delete, ec2, shoot
 ):
@@ -311,14 +343,17 @@ def test_the_deletion_waits_until_a_nat_gateway_is_gone(
         return found
 
     monkeypatch.setattr(EC2Backend, "delete_nat_gateway", delete_slowly)
-    state = build()
-    gateway = nat_gateways()[state.ids[in_zone("eu-west-1a", NAT)]]
+    state = build(wanted(*ZONES, SECOND))
+    gateways = [nat_gateways()[state.ids[in_zone(zone.name, NAT)]] for zone in (*ZONES, SECOND)]
     for _ in range(2):
-        with pytest.raises(RequeueAfter, match=f"NAT gateway {gateway.id}, which is deleting"):
+        with pytest.raises(RequeueAfter, match=r"NAT gateway .*, which is deleting"):
             delete(state)
-        assert counts(ec2, shoot)["EIP"] == 1
+        assert {gateway.state for gateway in gateways} == {"deleting"}, "both are requested at once"
+        assert counts(ec2, shoot)["EIP"] == 2
         assert in_zone("eu-west-1a", NAT) in state.ids
-    gateway.state = "deleted"
+        assert SUBNET not in state.ids, "nothing that needs no gateway waits"
+    for gateway in gateways:
+        gateway.state = "deleted"
     delete(state)
     assert counts(ec2, shoot) == {}
 

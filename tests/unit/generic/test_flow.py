@@ -364,6 +364,21 @@ def test_nothing_begins_after_an_error_and_the_error_is_raised(parallel):
     assert done == ["a", "b"]
 
 
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_request_for_another_attempt_holds_up_only_its_successors(parallel):
+    done: list[str] = []
+
+    def work(name: str) -> None:
+        done.append(name)
+        if name in ("slow", "slower"):
+            raise RequeueAfter(5, f"{name} is being deleted")
+
+    graph = {"slow": [], "slower": [], "after": ["slow"], "other": [], "last": ["other"]}
+    with pytest.raises(RequeueAfter, match="is being deleted"):
+        run_in_order(graph, work, parallel)
+    assert sorted(done) == ["last", "other", "slow", "slower"]
+
+
 def test_an_error_counts_more_than_a_request_for_another_attempt():
     together = threading.Barrier(2, timeout=10)
 
