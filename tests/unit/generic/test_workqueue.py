@@ -318,6 +318,17 @@ def test_the_rest_of_two_delays_does_not_delay_the_next_key():
     assert queue.get() == "b"
 
 
+def test_the_delay_of_a_key_taken_out_of_its_turn_does_not_delay_the_next_key():
+    clock = HandClock()
+    queue = queue_of(clock)
+    queue.add_after("a", 1)
+    queue.add_after("b", 2)
+    queue.add("a", urgent=True)
+    assert queue.take("a")
+    clock.seconds = 2
+    assert queue.get() == "b"
+
+
 def test_a_delay_that_ends_while_a_worker_has_the_key_makes_it_ready_after_done():
     clock = HandClock()
     queue = queue_of(clock)
