@@ -16,6 +16,7 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as words
 
+from generic.tools.monitoring import RUNBOOKS
 from hack.dashboards.panels import FORMS, SOURCE, Form, Panel
 
 HERE = Path(__file__).parent
@@ -25,6 +26,11 @@ _MARKS = (
     ("Leader changes", "leader_election_master_status", "purple"),
 )
 """Vertical lines in all panels: name, the metric that changes, color."""
+_PERIODS = ("1d", "7d", "30d", "90d")
+_PERIOD = "30d"
+"""The periods of the panels about the past, and the one at first: Prometheus may keep less."""
+_SELECTED = 'seed=~"$seed", extension=~"$extension"'
+_DOCS = RUNBOOKS.removesuffix("/runbooks")
 
 
 @attrs.frozen
@@ -54,14 +60,15 @@ class Dashboard:
         # The data source for Prometheus reads these; the SDK does not know them.
         for mark in raw["annotations"]["list"]:
             mark["titleFormat"] = mark["name"]
-        for variable in raw["templating"]["list"][1:]:
-            variable["definition"] = variable["query"]["query"]
+        for variable in raw["templating"]["list"]:
+            if variable["type"] == "query":
+                variable["definition"] = variable["query"]["query"]
         return raw
 
     def _builder(self, uid: str) -> sdk.Dashboard:
         page = sdk.Dashboard(self.title).uid(uid).description(self.description).readonly()
         page = page.tags(["gardener-actuator", "controller-runtime"]).version(1).timezone("utc")
-        page = page.refresh("1m").time("now-24h", "now").link(_link())
+        page = page.refresh("1m").time("now-24h", "now").link(_link()).link(_records())
         for name, metric, color in _MARKS:
             page.annotation(_mark(metric).name(name).icon_color(color))
         page.with_variable(
@@ -69,6 +76,7 @@ class Dashboard:
         )
         for name, query in self.variables.items():
             page.with_variable(_variable(name, query))
+        page.with_variable(_period())
         for row in self.rows:
             page.with_row(sdk.Row(row.title))
             for panel in row.panels:
@@ -83,18 +91,33 @@ def _link() -> sdk.DashboardLink:
     return link.include_vars(include_vars=True).keep_time(keep_time=True)
 
 
+def _records() -> sdk.DashboardLink:
+    """Return a link to what no metric has: a label with such values would have no bound."""
+    title = "Accounts, shoots and persons are in the records"
+    link = sdk.DashboardLink(title).type(words.DashboardLinkType.LINK).icon("doc")
+    return link.url(f"{_DOCS}/evidence.md").target_blank(target_blank=True)
+
+
 def _mark(metric: str) -> sdk.AnnotationQuery:
-    changes = f'changes({metric}{{job=~"$job"}}[$__rate_interval]) > 0'
-    query = f"{changes} and on (job) actuator_build_info"
+    query = f"changes({metric}{{{_SELECTED}}}[$__rate_interval]) > 0"
     return sdk.AnnotationQuery().datasource(SOURCE).enable(enable=True).expr(query)
 
 
 def _variable(name: str, query: str) -> sdk.QueryVariable:
     variable = sdk.QueryVariable(name).label(name.capitalize()).datasource(SOURCE)
-    variable = variable.query({"query": query, "refId": name}).all_value(".+")
+    # A seed's own Prometheus has no label for the seed: it is added by federation.
+    every = ".*" if name == "seed" else ".+"
+    variable = variable.query({"query": query, "refId": name}).all_value(every)
     variable = variable.refresh(words.VariableRefresh.ON_TIME_RANGE_CHANGED)
     variable = variable.sort(words.VariableSort.ALPHABETICAL_ASC)
     return variable.multi(multi=True).include_all(include_all=True)
+
+
+def _period() -> sdk.CustomVariable:
+    chosen = [words.VariableOption(period == _PERIOD, period, period) for period in _PERIODS]
+    variable = sdk.CustomVariable("period").label("Period").values(",".join(_PERIODS))
+    variable = variable.options(chosen).multi(multi=False).include_all(include_all=False)
+    return variable.current(words.VariableOption(True, _PERIOD, _PERIOD))
 
 
 def read(text: str) -> Dashboard:

@@ -16,6 +16,7 @@ from grafana_foundation_sdk.builders import (
 )
 from grafana_foundation_sdk.models import common as words
 from grafana_foundation_sdk.models.dashboard import (
+    DashboardLinkType,
     DataSourceRef,
     DataTransformerConfig,
     DynamicConfigValue,
@@ -25,8 +26,12 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from generic.tools.monitoring import RUNBOOKS
+
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The Prometheus that a user selects."""
+
+_EXPLAIN = f"{RUNBOOKS.removesuffix('/runbooks')}/operations.md#stuck-objects"
 
 Builder = bargauge.Panel | heatmap.Panel | stat.Panel | table.Panel | timeseries.Panel
 
@@ -60,6 +65,11 @@ class Panel:
     thresholds: Mapping[float, str] = attrs.field(factory=dict)
     """Colors by the value at which they begin; green below the first value."""
 
+    runbook: str = ""
+    """The alert whose runbook explains the panel."""
+    explain: str = ""
+    """A target of `actuator explain`, with Grafana's variables of a row or a series."""
+
     def build(self) -> Builder:
         """Return the panel without its id; the dashboard places it."""
         panel = self.form.builder().title(self.title).description(self.description)
@@ -73,6 +83,11 @@ class Panel:
         for series, color in self.colors.items():
             fixed = {"mode": FieldColorModeId.FIXED, "fixedColor": color}
             panel.override_by_name(series, [DynamicConfigValue("color", fixed)])
+        if self.runbook:
+            page = f"{RUNBOOKS}/{self.runbook.lower()}.md"
+            panel.links([_link(f"Runbook {self.runbook}", page)])
+        if self.explain:
+            panel.data_links([_link(f"actuator explain {self.explain}", _EXPLAIN)])
         return self._with_thresholds(panel) if self.thresholds else panel
 
     def _with_thresholds(self, panel: Builder) -> Builder:
@@ -87,6 +102,11 @@ class Panel:
         ]
         absolute = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)
         return panel.thresholds(absolute).color_scheme(dashboard.FieldColor().mode(color))
+
+
+def _link(title: str, url: str) -> dashboard.DashboardLink:
+    link = dashboard.DashboardLink(title).type(DashboardLinkType.LINK).url(url)
+    return link.target_blank(target_blank=True)
 
 
 def _last() -> common.ReduceDataOptions:

@@ -31,7 +31,7 @@ from generic.serving.metrics import Outcome
 from generic.testing.envtest import Environment, EnvtestError
 from generic.testing.envtest.servers import free_port
 from generic.testing.seed import install
-from generic.tools.monitoring import GROUPS, dashboard_files, rule_file
+from generic.tools.monitoring import GROUPS, boards, rule_file
 from hack.faults import FaultProxy
 from hack.observe import play
 from hack.observe.programs import find_program
@@ -78,8 +78,9 @@ _SCRAPES = 12.0
 _GRAFANA = {
     "$__rate_interval": "2m",
     "$__interval": "5m",
-    "$__range": "10m",
-    "$job": ".+",
+    "$period": "10m",
+    "$seed": ".*",
+    "$extension": ".+",
     "$controller": ".+",
     "$kind": ".+",
 }
@@ -174,7 +175,7 @@ def _sums(manager: Manager) -> Row:
 
 
 def _panels(server: str) -> Iterator[Row]:
-    for board in map(json.loads, dashboard_files().values()):
+    for board in boards().values():
         for panel in board["panels"]:
             for target in panel.get("targets", ()):  # rows have none
                 expr = target["expr"]

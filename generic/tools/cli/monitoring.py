@@ -1,11 +1,14 @@
 """`actuator rules` and `actuator dashboards`: print files for Prometheus and Grafana."""
 
+import json
 from pathlib import Path
 
 import click
 
 from actuator.errors import ConfigurationError
-from generic.tools.monitoring import GROUPS, RUNBOOKS, dashboard_files, rule_file
+from actuator.meta import Raw
+from generic.tools.monitoring import GROUPS, RUNBOOKS, boards, rule_file
+from generic.tools.monitoring.plutono import plutono
 from generic.tools.packaging.chart import yaml_text
 
 
@@ -38,12 +41,18 @@ def rules(runbook_url: str) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder to write all dashboards into; existing files are replaced.",
 )
-def dashboards(name: str | None, output: Path | None) -> None:
+@click.option(
+    "--plutono",
+    "source",
+    metavar="DATASOURCE",
+    help="Write them for Plutono (schema 27), with this data source, for example prometheus-seed.",
+)
+def dashboards(name: str | None, output: Path | None, source: str | None) -> None:
     """Print the dashboard NAME as JSON for Grafana; without NAME, list the dashboards.
 
-    No real Grafana has loaded them in our tests: their queries run against a real Prometheus.
+    No Grafana or Plutono has loaded them in our tests: their queries run in a real Prometheus.
     """
-    files = dashboard_files()
+    files = {stem: _text(board, source) for stem, board in boards().items()}
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         for stem, text in files.items():
@@ -56,3 +65,7 @@ def dashboards(name: str | None, output: Path | None) -> None:
         raise ConfigurationError(f"unknown dashboard {name!r}; set one of: {', '.join(files)}")
     else:
         click.echo(files[name], nl=False)
+
+
+def _text(board: Raw, source: str | None) -> str:
+    return json.dumps(plutono(board, source) if source else board, indent=1) + "\n"

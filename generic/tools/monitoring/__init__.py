@@ -5,6 +5,7 @@ the URLs of runbooks; the dashboards are JSON in a folder, written by `hack/dash
 Not here: the objects of a chart (`generic.tools.packaging.monitoring`).
 """
 
+import json
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -23,11 +24,12 @@ RECORDINGS: Sequence[Raw] = [
 ALERTS: Sequence[Raw] = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
 
 
-def dashboard_files() -> dict[str, str]:
-    """Return the JSON of each dashboard by its name."""
+def boards() -> dict[str, Raw]:
+    """Return each dashboard, in Grafana's schema, by its name."""
     folder = files(__name__) / "dashboards"
     found = sorted((path.name, path.read_text()) for path in folder.iterdir())
-    return {name.removesuffix(".json"): text for name, text in found if name.endswith(".json")}
+    texts = {name.removesuffix(".json"): text for name, text in found if name.endswith(".json")}
+    return {name: json.loads(text) for name, text in texts.items()}
 
 
 def rule_file(groups: Sequence[Raw], runbooks: str = RUNBOOKS) -> Raw:

@@ -35,7 +35,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
-from generic.tools.packaging.monitoring import rules_of
+from generic.tools.packaging.monitoring import dashboards_of, rules_of
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
@@ -69,6 +69,24 @@ metadata:
   {{- include "actuator.selected" (dict "root" . "prometheus" @BY@) | nindent 2 }}
 """
 """A PrometheusRule without its spec."""
+_SOURCE = "prometheus-{{ $prometheus }}"
+"""The name of Plutono's data source for a Prometheus of Gardener."""
+_DASHBOARD = """{{- $prometheus := include "actuator.prometheus" . }}
+{{- if $prometheus }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: "@NAME@-@BOARD@"
+  {{- include "actuator.dashboard" (dict "root" . "prometheus" $prometheus) | nindent 2 }}
+data:
+  {{- if eq $prometheus "operator" }}
+  @NAME@-@BOARD@.json: @GRAFANA@
+  {{- else }}
+  @NAME@-@BOARD@.json: @PLUTONO@
+  {{- end }}
+{{- end }}
+"""
+"""A dashboard, for Grafana or for Gardener's Plutono."""
 OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=NAMESPACE,
@@ -258,11 +276,20 @@ def _roles(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]
 
 
 def _monitoring(chart: ExtensionChart) -> Iterator[tuple[str, str]]:
-    """Yield one template for each PrometheusRule; the value `monitoring.flavour` selects."""
+    """Yield one template for each PrometheusRule and dashboard; `monitoring.flavour` selects."""
     for rules in rules_of(chart.name):
         head = _RULES.replace("@READ@", rules.read).replace("@BY@", rules.by or "$prometheus")
         content = literal(yaml_text({"spec": rules.spec}))
         yield f"templates/prometheusrule-{rules.name}.yaml", f"{head}{content}{{{{- end }}}}\n"
+    for board, grafana, plutono in dashboards_of(chart.name):
+        texts = {"GRAFANA": _scalar(grafana), "PLUTONO": _scalar(plutono)}
+        given = {"NAME": chart.name, "BOARD": board, **texts, "PROMETHEUS": _SOURCE}
+        yield f"templates/dashboard-{board}.yaml", filled(_DASHBOARD, given)
+
+
+def _scalar(text: str) -> str:
+    """Return a YAML scalar in a template that renders as this text."""
+    return literal("'" + text.replace("'", "''") + "'")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,22 +1,26 @@
-"""The rules of a chart for Prometheus: one extension's, and their relay under Gardener. Pure.
+"""The rules and dashboards of a chart: one extension's, and its alerts under Gardener. Pure.
 
 Several extensions in one cluster bring the same rules, so the rules of a chart read only series of
 their own job. The seed's Prometheus has no Alertmanager; it counts firing alerts in one series,
 which the aggregate Prometheus federates. That one has an alert of the same name for each alert.
+A dashboard has the name of its extension: Grafana and Plutono refuse two with the same `uid`.
 Not here: ServiceMonitor and ScrapeConfig, which are templates in `files`.
 
 Sources: Gardener documentation, "Logging and Monitoring for Extensions" and "Monitoring"; Gardener,
 `pkg/component/observability/monitoring` (`prometheus`, `alertmanager`).
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import attrs
 
 from actuator.meta import Raw
-from generic.tools.monitoring import GROUPS, RUNBOOKS, rule_file
+from generic.tools.monitoring import GROUPS, RUNBOOKS, boards, rule_file
+from generic.tools.monitoring.plutono import plutono
 
 RELAYED = "seed:actuator_alerts:count"
 """The firing alerts of an extension, by `alert` and their labels. A garden's Prometheus federates
@@ -122,3 +126,31 @@ def rules_of(job: str) -> Sequence[ChartRules]:
         ChartRules("seed", seed, '"seed"', spec([*groups, relaying(job)])),
         ChartRules("aggregate", seed, '"aggregate"', spec([relayed(GROUPS, job)])),
     ]
+
+
+SOURCE = "@PROMETHEUS@"
+"""In the place of the data source's name in the texts for Plutono."""
+
+
+def dashboards_of(name: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the name and the JSON of each dashboard of an extension, for Grafana and Plutono."""
+    for stem, board in boards().items():
+        own = named(board, name)
+        texts = [json.dumps(item, separators=(",", ":")) for item in (own, plutono(own, SOURCE))]
+        yield stem, texts[0], texts[1]
+
+
+def named(board: Raw, name: str) -> Raw:
+    """Return the dashboard of one extension, which its variable selects at first."""
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    selected = {"selected": True, "text": [name], "value": [name]}
+    variables = [
+        {**item, "current": selected} if item["name"] == "extension" else item
+        for item in board["templating"]["list"]
+    ]
+    return {
+        **board,
+        "uid": f"{board['uid']}-{digest}",
+        "title": f"{board['title']}: {name}",
+        "templating": {"list": variables},
+    }

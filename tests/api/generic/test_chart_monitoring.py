@@ -17,8 +17,8 @@ from actuator.errors import ApiError
 from generic.kube.client import path_of
 from generic.library.charts import find_helm
 from generic.testing.seed import install_crds
-from generic.tools.monitoring import ALERTS, GROUPS
-from generic.tools.packaging.monitoring import RELAYED, rules_of, scoped
+from generic.tools.monitoring import ALERTS, GROUPS, boards
+from generic.tools.packaging.monitoring import RELAYED, named, rules_of, scoped
 from tests.support.landscape.chart import GARDENLET, OPERATOR, deployment_of, rendered
 from tests.support.objects.expressions import vector_selectors
 from tests.support.pages.commands import run_command
@@ -111,6 +111,50 @@ def test_a_pod_is_scraped_at_most_once(installed, flavour, gardener, expected):
         assert job == NAME, "the rules read this job"
     if by_annotations:
         assert annotations["prometheus.io/name"] == NAME
+
+
+BOARDS = {"controllers", "deletion-outcomes", "operators"}
+
+
+@pytest.mark.parametrize(
+    ("flavour", "gardener", "namespace", "labels", "source"),
+    [
+        ("auto", GARDENLET, "garden", ["garden", "seed"], "prometheus-seed"),
+        ("auto", OPERATOR, "garden", ["garden"], "prometheus-garden"),
+        ("prometheus-operator", {}, NAMESPACE, [], {"type": "prometheus", "uid": "${datasource}"}),
+        ("none", {}, "", [], None),
+    ],
+)
+def test_dashboards_are_where_plutono_or_grafana_reads_them(
+    installed, flavour, gardener, namespace, labels, source
+):
+    maps = [obj for obj in installed(flavour, gardener) if obj["kind"] == "ConfigMap"]
+    found = {
+        obj["metadata"]["name"].removeprefix(f"{NAME}-"): obj
+        for obj in maps
+        if "dashboard" in str(obj["metadata"]["labels"])
+    }
+    assert found.keys() == (BOARDS if source else set())
+    for stem, obj in found.items():
+        wanted = {f"{FACTS['dashboards']}{label}": "true" for label in labels}
+        wanted |= {} if labels else {"grafana_dashboard": "1"}
+        own = obj["metadata"]["labels"]
+        assert {key: own[key] for key in own if "dashboard" in key} == wanted
+        assert obj["metadata"]["namespace"] == namespace
+        ((file, text),) = obj["data"].items()
+        board = json.loads(text)
+        assert file == f"{NAME}-{stem}.json", "files of several extensions are in one folder"
+        panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+        assert [panel["datasource"] for panel in panels] == [source] * len(panels)
+        assert board["title"].endswith(f": {NAME}")
+        assert len(board["uid"]) <= 40, "Grafana's limit"
+        chosen = {item["name"]: item.get("current") for item in board["templating"]["list"]}
+        assert chosen["extension"]["value"] == [NAME]
+
+
+def test_dashboards_of_two_extensions_have_different_ids():
+    ids = {named(board, name)["uid"] for board in boards().values() for name in ("a", "b")}
+    assert len(ids) == 2 * len(boards())
 
 
 def test_another_flavour_is_refused_by_name(chart):

@@ -9,14 +9,18 @@ import promql_parser as promql
 import pytest
 import yaml
 from cattrs.errors import BaseValidationError
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
+from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, boards, rule_file
+from generic.tools.monitoring.plutono import SCHEMA, plutono
 from hack.dashboards.__main__ import HERE, read, written
 from tests.rules.promtool import name_of
+from tests.support.pages.fields import fields
 from tests.support.pages.promised_metrics import PROMISED
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
-TARGET = {"job", "instance"}
+TARGET = {"job", "seed", "extension", "instance", "exported_namespace"}
 """Labels that scraping adds."""
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "counter": ("",)}
 OTHERS = {
@@ -33,9 +37,22 @@ EXPOSED = OTHERS | {
     for name, kind, labels in PROMISED
     for suffix in SUFFIXES[kind]
 }
-BOARDS = {name: json.loads(text) for name, text in dashboard_files().items()}
+BOARDS = boards()
+PLUTONO = {name: plutono(board, "prometheus-seed") for name, board in BOARDS.items()}
+RECORDED = Path(__file__).parents[2] / "recorded" / "plutono_fields.txt"
+GARDENERS = set(RECORDED.read_text().splitlines())
+"""The fields of the dashboards that Gardener v1.149.0 ships for Plutono."""
+DOCUMENTED = {
+    "annotation.expr str",
+    "annotation.titleFormat str",
+    "link.asDropdown bool",
+    "panel.fieldConfig.defaults.links[].targetBlank bool",
+    "panel:graph.thresholds[].colorMode str=custom",
+}
+"""Fields that none of them has (Grafana 7.5 documentation: "Annotations", "Dashboard links", "Data
+links", "Graph panel")."""
 PANELS = [panel for board in BOARDS.values() for panel in board["panels"] if panel["type"] != "row"]
-GRAFANA = {"$__rate_interval": "5m", "$__interval": "5m", "$__range": "24h"}
+GRAFANA = {"$__rate_interval": "5m", "$__interval": "5m", "$period": "30d"}
 
 
 def recorded():
@@ -60,10 +77,16 @@ def selectors(node, ranged=False):
                 yield from selectors(item, ranged)
 
 
-def problems(expr):
-    """Series of the expression that no metric exposes, and counters read without a rate."""
+def without_variables(expr):
+    """The expression with values in the place of Grafana's variables."""
     for variable, value in GRAFANA.items():
         expr = expr.replace(variable, value)
+    return expr
+
+
+def problems(expr):
+    """Series of the expression that no metric exposes, and counters read without a rate."""
+    expr = without_variables(expr)
     known = EXPOSED | recorded()
     grouped = set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:by|on) \(([^)]*)\)", expr))))
     everything = set(TARGET)
@@ -75,7 +98,7 @@ def problems(expr):
         everything |= labels
         asked = {matcher.name for matcher in found.matchers.matchers}
         yield from (f"{found.name} has no {name}" for name in asked - labels - TARGET)
-        counts = found.name.endswith(("_total", "_bucket")) and "terminating" not in found.name
+        counts = found.name.endswith(("_total", "_bucket")) and "_age_seconds" not in found.name
         if counts and not ranged:
             yield f"{found.name} is a counter, and read without rate or increase"
     yield from (f"nothing has {name}" for name in grouped - everything)
@@ -148,8 +171,8 @@ def test_the_rules_are_a_rule_file_whose_alerts_lead_to_their_runbooks():
 
 
 def test_the_dashboards_in_the_package_equal_the_generated_ones():
-    made = {name.removesuffix(".json"): text for name, text in written().items()}
-    assert dashboard_files() == made, "stale; run `make dashboards`"
+    made = {name.removesuffix(".json"): json.loads(text) for name, text in written().items()}
+    assert made == boards(), "stale; run `make dashboards`"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +195,7 @@ def test_a_dashboard_that_is_described_wrongly_is_refused(find, put):
         read(f"{before}    {put}{after}").json("uid")
 
 
-@pytest.mark.parametrize("name", ["deletion-outcomes", "controllers"])
+@pytest.mark.parametrize("name", BOARDS)
 def test_a_dashboard_is_whole_json_with_a_description_and_a_unit_on_every_panel(name):
     board = BOARDS[name]
     panels = [panel for panel in board["panels"] if panel["type"] != "row"]
@@ -203,10 +226,97 @@ def test_rules_are_printed_for_prometheus(command):
 
 def test_dashboards_are_listed_printed_and_written(command, tmp_path):
     names = command("dashboards").stdout.split()
-    assert names == list(dashboard_files())
+    assert names == list(BOARDS)
     for name in names:
-        assert command("dashboards", name).stdout == dashboard_files()[name]
+        assert json.loads(command("dashboards", name).stdout) == BOARDS[name]
     command("dashboards", "--output", tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == set(names)
     refused = command("dashboards", "nope", status=1)
-    assert "set one of: controllers, deletion-outcomes" in refused.stderr
+    assert "set one of: controllers, deletion-outcomes, operators" in refused.stderr
+    printed = command("dashboards", "operators", "--plutono", "prometheus-seed").stdout
+    assert json.loads(printed) == PLUTONO["operators"]
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_a_dashboard_has_only_fields_that_grafana_reads(board):
+    """The models of its SDK drop unknown fields, except some of the data source for Prometheus."""
+    read_back = json.loads(JSONEncoder().encode(Dashboard.from_json(board)))
+    for mark in read_back["annotations"]["list"]:
+        mark["titleFormat"] = mark["name"]
+    for variable in read_back["templating"]["list"]:
+        if variable["type"] == "query":
+            variable["definition"] = variable["query"]["query"]
+    assert set(fields(board)) == set(fields(read_back))
+
+
+@pytest.mark.parametrize("board", PLUTONO.values(), ids=PLUTONO)
+def test_a_dashboard_for_plutono_has_only_fields_of_gardeners_dashboards(board):
+    assert board["schemaVersion"] == SCHEMA
+    assert set(fields(board)) <= GARDENERS | DOCUMENTED
+    sources = [*board["panels"], *board["annotations"]["list"], *board["templating"]["list"]]
+    named = {item["datasource"] for item in sources if item.get("type") not in ("row", "custom")}
+    assert named == {"prometheus-seed"}
+    assert "${datasource}" not in json.dumps(board)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("panels", 1, "options", "wideLayout"), True),
+        (("panels", 1, "options", "colorMode"), "background_solid"),
+        (("panels", 1, "type"), "timeseries"),
+        (("templating", "list", 0, "allowCustomValue"), True),
+        (("schemaVersion",), "41"),
+    ],
+)
+def test_a_field_that_plutono_does_not_know_is_found(path, value):
+    board = json.loads(json.dumps(PLUTONO["deletion-outcomes"]))
+    place = board
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    assert set(fields(board)) - GARDENERS - DOCUMENTED
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_both_schemas_have_the_same_panels_queries_and_links(name):
+    for panel, other in zip(BOARDS[name]["panels"], PLUTONO[name]["panels"], strict=True):
+        assert [panel[key] for key in ("id", "title", "gridPos")] == [
+            other[key] for key in ("id", "title", "gridPos")
+        ]
+        assert [target["expr"] for target in panel.get("targets", ())] == [
+            target["expr"] for target in other.get("targets", ())
+        ]
+        assert urls(panel) == urls(other)
+
+
+def urls(panel):
+    """The links of a panel and of its data."""
+    data = panel.get("fieldConfig", {}).get("defaults", {}).get("links")
+    return [(link["title"], link["url"]) for link in [*panel.get("links", []), *(data or [])]]
+
+
+def test_links_lead_to_runbooks_and_to_the_explanation_of_stuck_objects():
+    found = {url for panel in PANELS for url in urls(panel)}
+    assert found
+    known = {f"Runbook {name_of(alert)}" for alert in ALERTS}
+    for title, url in found:
+        file, _, anchor = url.partition("/blob/main/docs/")[2].partition("#")
+        text = (RUNBOOKS.parent / file).read_text()
+        if title.startswith("actuator explain "):
+            assert f"# {anchor.replace('-', ' ')}" in text.lower()
+        else:
+            assert title in known
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_dashboard_selects_seed_extension_and_period(name):
+    variables = {item["name"]: item for item in BOARDS[name]["templating"]["list"]}
+    assert {"seed", "extension", "period"} <= variables.keys()
+    assert variables["period"]["current"]["value"] == "30d"
+    assert variables["seed"]["allValue"] == ".*", "the Prometheus of a seed has no label for it"
+    for panel in (panel for panel in BOARDS[name]["panels"] if panel["type"] != "row"):
+        for target in panel["targets"]:
+            for selector, _ in selectors(promql.parse(without_variables(target["expr"]))):
+                matched = {matcher.name for matcher in selector.matchers.matchers}
+                assert {"seed", "extension"} <= matched

@@ -27,3 +27,21 @@ labels:
   {{- end }}
   {{- end }}
 {{- end -}}
+
+{{- /* The metadata of a dashboard, without its name. Plutono reads ConfigMaps in the namespace garden by the label of its
+cluster, which is that of the garden where a garden's runtime cluster is a seed, too (Gardener documentation, "Logging
+and Monitoring for Extensions"; `pkg/component/observability/plutono`). The Grafana of a Prometheus operator reads
+the label `grafana_dashboard` (documentation of kube-prometheus-stack). */ -}}
+{{- define "actuator.dashboard" -}}
+namespace: {{ eq .prometheus "operator" | ternary .root.Release.Namespace "garden" }}
+labels:
+  {{- include "actuator.labels" .root | nindent 2 }}
+  {{- if eq .prometheus "operator" }}
+  grafana_dashboard: "1"
+  {{- else }}
+  dashboard.monitoring.gardener.cloud/garden: "true"
+  {{- if eq .prometheus "seed" }}
+  dashboard.monitoring.gardener.cloud/seed: "true"
+  {{- end }}
+  {{- end }}
+{{- end -}}
