@@ -116,7 +116,7 @@ def problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
         for name, (_, types_of_it, operator) in CONSTRAINTS.items()
         if name in schema and isinstance(value, types_of_it)
     ):
-        got = "a secret value" if schema.get("format") == "password" else _shown(value)
+        got = "a secret value" if schema.get("format") == "password" else shown(value)
         got = f"{len(value)} entries" if isinstance(value, list | dict) else got
         yield field, f"expected {expected(schema)}, got {got}"
     elif isinstance(value, list) and "items" in schema:
@@ -225,9 +225,10 @@ def _join(field: str, name: str) -> str:
 
 def _named(name: object) -> str:
     plain = isinstance(name, str) and re.fullmatch(r"[\w./-]+", name[: _SHOWN + 1], re.ASCII)
-    return str(name) if plain and len(str(name)) <= _SHOWN else _shown(name)
+    return str(name) if plain and len(str(name)) <= _SHOWN else shown(name)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a value as it is in a message: at most 60 characters of it."""
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from actuator.checking import key_of
+from actuator.checking import key_of, shown, types_of
 from actuator.interface import FieldProblem
 from actuator.meta import Raw
 from actuator.schema import ALWAYS, LIST_KEYS, content_of
 
 UNCHANGED = "field is immutable; set its former value"
+ABSENT = "field is immutable; remove its value"
+_SCALARS = {"boolean", "integer", "number", "string"}
 
 
 Step = tuple[Raw, str, Raw]
@@ -49,7 +51,24 @@ def changes(schema: Raw, old: Any, new: Any, field: str) -> Iterator[FieldProble
         is_always = ALWAYS in part["x-kubernetes-validations"]
         for where, before, after in _matched(steps, *forms, field):
             if before != after and (is_always or before not in empty):
-                yield FieldProblem(field=where, detail=UNCHANGED)
+                yield FieldProblem(field=where, detail=_detail(part, before, after))
+
+
+def has_shown_value(schema: Raw) -> bool:
+    """Whether messages contain the values of the field: it is a scalar, and no secret."""
+    types = {*types_of(schema)}
+    return bool(types) and types <= _SCALARS and schema.get("format") != "password"
+
+
+def _detail(schema: Raw, before: Any, after: Any) -> str:
+    """Describe the change of a field; `before` and `after` are forms."""
+    old, new = (form[0] if isinstance(form, tuple) else form for form in (before, after))
+    if not has_shown_value(schema) or isinstance(old, list | dict):
+        return UNCHANGED
+    got = "null" if new is None else shown(new)
+    if isinstance(new, list | dict):
+        got = f"{len(new)} entries"
+    return f"{ABSENT} {got}" if old is None else f"{UNCHANGED} {shown(old)} instead of {got}"
 
 
 def _matched(

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import and_
 
 from actuator.checking import CONSTRAINTS, PATTERNS, TYPES, expected, types_of
-from actuator.immutability import UNCHANGED, Step, immutable_fields
+from actuator.immutability import ABSENT, UNCHANGED, Step, has_shown_value, immutable_fields
 from actuator.meta import Raw
 from actuator.schema import ALWAYS, LIST_KEYS, content_of
 from generic.kube.crds import RULES
@@ -121,7 +121,22 @@ def changes(schema: Raw, old: Expr, new: Expr, field: str) -> Iterator[CelCheck]
     """Yield the checks of immutable fields, like `immutability.changes`; values are variables."""
     for path, steps, part in immutable_fields(schema):
         text = f"{path}: {UNCHANGED}"
-        yield _unchanged(steps, part, old, new, 0), field + text, (text,)
+        is_shown = has_shown_value(part) and all(name for _, name, _ in steps)
+        said = (f"{path}: ", _change(steps, part, old, new, 0)) if is_shown else (text,)
+        yield _unchanged(steps, part, old, new, 0), field + text, said
+
+
+def _change(steps: Sequence[Step], schema: Raw, o: Expr, n: Expr, depth: int) -> Expr:
+    """Return the text about the change of a field, like `immutability.changes`."""
+    if not steps:
+        old, new = (_got(schema, value) for value in (o, n))
+        change = joined(f"{UNCHANGED} ", old, " instead of ", new)
+        return choose(o.equals(None), joined(f"{ABSENT} ", new), change)
+    x, y = (Expr(f"{name}{depth}") for name in "on")
+    _, name, part = steps[0]
+    inner = _change(steps[1:], schema, x, y, depth + 1)
+    found = literal([_field(n, name, part)]).method("map", y, inner)[0]
+    return literal([_field(o, name, part)]).method("map", x, found)[0]
 
 
 def _unchanged(steps: Sequence[Step], schema: Raw, o: Expr, n: Expr, depth: int) -> Expr:

@@ -102,6 +102,12 @@ def _message(parts: Parts, check: Expr | None = None) -> Expr:
     return first.method("map", _PLACED, text)[0]
 
 
+def _first_of(variable: str, text: Expr) -> Expr:
+    """Return a text that contains the first configuration before an update."""
+    listed = Expr("variables").field(variable).method("filter", _LIST, ~_LIST.equals([]))
+    return literal([listed[0][0]]).method("map", _BEFORE, text)[0]
+
+
 def _path(root: Expr, holder: str) -> Parts:
     """Return the path of a holder, with its indices."""
     head, mark, rest = holder.partition("[]")
@@ -163,7 +169,7 @@ def _immutable(place: Place, config: ConfigClass) -> Iterator[tuple[Expr, str, E
         for change, message, parts in changes(comparable(cls), _BEFORE, _CONFIG, field):
             same = ~are_both | change if len(versions) > 1 else change
             kept = _of_all("before", _BEFORE, same)
-            yield _of_all("changed", _CONFIG, kept), message, _message(parts)
+            yield _of_all("changed", _CONFIG, kept), message, _first_of("before", _message(parts))
 
 
 def _of_all(variable: str, v: Expr, check: Expr) -> Expr:

@@ -89,6 +89,8 @@ class Part:
 class Settings:
     region: Annotated[str, Schema(immutable=True, max_length=9)] = "here"
     zones: Annotated[list[str] | None, Schema(immutable=True, max_length=4)] = None
+    key: Annotated[str, Schema(immutable=True, max_length=9, format="password")] = ""
+    level: Annotated[int | None, Schema(immutable="always")] = None
     note: str = ""
 
 
@@ -501,6 +503,51 @@ def test_a_message_names_index_and_value_but_no_secret(garden):
         for text in words:
             assert text in refused, refused
         assert "hidden" not in refused
+
+
+CHANGES: list[tuple[Raw, Raw, str]] = [
+    (
+        {"settings": {"region": "a"}},
+        {"settings": {"region": "b"}},
+        "settings.region: field is immutable; set its former value 'a' instead of 'b'",
+    ),
+    (
+        {},
+        {"settings": {"region": "b"}},
+        "settings.region: field is immutable; set its former value 'here' instead of 'b'",
+    ),
+    (
+        {"settings": {"zones": ["a"]}},
+        {"settings": {"zones": ["b"]}},
+        "settings.zones: field is immutable; set its former value",
+    ),
+    (
+        {"settings": {"key": "former"}},
+        {"settings": {"key": "hidden"}},
+        "settings.key: field is immutable; set its former value",
+    ),
+    ({}, {"settings": {"level": 5}}, "settings.level: field is immutable; remove its value 5"),
+]
+
+
+def test_a_message_about_an_immutable_field_has_both_values_but_no_secret(garden):
+    """In the same words as that of Python."""
+    install_policies(garden, 0)
+    admission = ADMISSIONS[0]
+    for before, after, words in CHANGES:
+        name = f"stored-{time.monotonic_ns()}"
+        old = shoot(admission, EVERYTHING | before, name)
+        old["metadata"]["labels"] = {}
+        stored = garden.create(SHOOTS, old)
+        new = shoot(admission, EVERYTHING | after, name)
+        new["metadata"] = {**stored["metadata"], "labels": dict(admission.label)}
+        refused = verdict(garden, f"{path_of(SHOOTS, 'default')}/{name}", new, "PUT")
+        [problem] = admission.problems(new["spec"], old["spec"])
+        assert str(problem) == f"{AT}.{words}"
+        assert f"{AT}.{words}" in refused, refused
+        assert ("instead of" in refused) == ("instead of" in words)
+        assert "hidden" not in refused
+        assert "former'" not in refused
 
 
 def test_a_shoot_with_an_invalid_configuration_is_changed_elsewhere_and_deleted(garden):
