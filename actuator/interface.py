@@ -488,6 +488,24 @@ class Actuator(ABC, Generic[K, C]):
         if getattr(status, "provider_status", None) or getattr(status, "state", None):
             yield ExternalResource(type="unknown")
 
+    def cloud_account(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> str:
+        """Return the cloud account of the object's credentials, such as "123456789012".
+
+        Called before reconcile and restore until the status has the account, in the condition
+        CloudAccount: records of a deletion name it, also after the credentials are revoked. An
+        error is logged, and asked again in the next reconcile. At most 253 printable characters,
+        and no secret. By default "": unknown.
+        """
+        return ""
+
+    def verifying_account(self) -> str:
+        """Return the account of the credentials that `still_exists` uses; "" if unknown.
+
+        `actuator orphans verify` refuses credentials of another account than the record's: there,
+        every resource would appear to be gone.
+        """
+        return ""
+
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
         """Return whether an orphaned resource still exists; None if that cannot be determined.
 
@@ -551,6 +569,14 @@ class WrappedActuator(Actuator[Any]):
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""
         return self.inner.external_resources(obj)
+
+    def cloud_account(self, ctx: Context[Any], obj: Any, cluster: Cluster, /) -> str:
+        """See Actuator."""
+        return self.inner.cloud_account(ctx, obj, cluster)
+
+    def verifying_account(self) -> str:
+        """See Actuator."""
+        return self.inner.verifying_account()
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
         """See Actuator."""

@@ -3,10 +3,13 @@
 No message, log line or repr contains any part of the Secret with the credentials.
 """
 
+import os
 from binascii import Error as Base64Error
+from typing import Any
 
 from actuator import (
     Base64,
+    Cluster,
     ConfigurationError,
     Context,
     ExternalResource,
@@ -16,7 +19,7 @@ from actuator import (
     Resource,
     SecretReference,
 )
-from extensions.aws.cloud import Cloud, Clouds, Credentials, Service
+from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 from extensions.aws.verification import still_exists
 from generic.library import WorkloadIdentity, read_workload_identity
 
@@ -36,6 +39,18 @@ class OnAws:
     def __init__(self, endpoint_url: str | None = None) -> None:
         self._clouds = Clouds(endpoint_url)
 
+    def cloud_account(self, ctx: Context, obj: Any, cluster: Cluster, /) -> str:
+        """Return the account that STS reports; each user may ask (IAM, "GetCallerIdentity")."""
+        shoot_secret = SecretReference(name=CLOUD_PROVIDER, namespace=obj.metadata.namespace)
+        secret = getattr(obj.spec, "secret_ref", shoot_secret)
+        region = getattr(obj.spec, "region", "") or cluster.region or GLOBAL
+        return caller_account(self._open(ctx, obj, secret, region, "sts"))
+
+    def verifying_account(self) -> str:
+        """Return the account of the credentials that botocore finds, in their partition."""
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or GLOBAL
+        return caller_account(self._clouds.open(None, region, lambda: None, "sts"))
+
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
         """Look up the resource by its id, or by its tags."""
         return still_exists(self._clouds, resource)
@@ -54,6 +69,11 @@ class OnAws:
         """
         credentials = read_credentials(ctx, secret, f"{obj.KIND.name} {obj.key}")
         return self._clouds.open(credentials, region, ctx.check, service)
+
+
+def caller_account(sts: Cloud) -> str:
+    """Return the account of a client's credentials. Raises ActuatorError."""
+    return str(sts.request("get_caller_identity")["Account"])
 
 
 def read_credentials(

@@ -36,6 +36,7 @@ from generic.reconciler import status
 from generic.reconciler.annotation import Removal, removal
 from generic.reconciler.blocked import blocking
 from generic.reconciler.operation import Operation
+from generic.reconciler.origin import CLOUD_ACCOUNT, UNKNOWN_VALUE, account_of, cloud_account
 from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
@@ -94,6 +95,8 @@ class Attempt:
         """Whether the API server did not store a field that the actuator set."""
         self.has_config = self.accepted = False
         """Whether the actuator has a provider configuration, and this attempt accepted it."""
+        self.account = ""
+        """The cloud account, if the actuator was asked for it; written with the next state."""
         self._is_published = False
         self._removal = removal(kind, operation, entry.header)
 
@@ -102,6 +105,13 @@ class Attempt:
         """The attempt in words: "deleting Infrastructure"."""
         verb = self.operation.value.removesuffix("e").replace("_", "-")
         return f"{verb}ing {self._kind.name}"
+
+    @property
+    def lacks_account(self) -> bool:
+        """Whether the opened object may keep its cloud account, and does not have it."""
+        status = getattr(self._obj, "status", None)
+        known = account_of({"status": self._before})
+        return hasattr(status, "conditions") and known == UNKNOWN_VALUE
 
     def open(self, cls: type[Object]) -> Any:
         """Return the object for the actuator, as last written. Raises DecodeError."""
@@ -301,6 +311,9 @@ class Attempt:
             )
             if failure is not None:
                 changed = _with_blocked(raw, changed, failure, now)
+            if self.account:
+                make = partial(cloud_account, self.account, now)
+                changed = status.with_condition(raw, changed, CLOUD_ACCOUNT, make)
             if self._remembers(raw, state):
                 changed = status.with_condition(
                     raw, changed, ACCEPTED, partial(status.accepted, self.start.generation, now)

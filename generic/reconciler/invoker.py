@@ -42,12 +42,13 @@ from actuator.meta import Kind, Object, Raw
 from actuator.places import place_of
 from actuator.provider_config import Configurations
 from generic.controller.controller import WorkerReplaced
-from generic.kube.errorinfo import ErrorInfo, read_error
+from generic.kube.errorinfo import ErrorInfo, describe, read_error
 from generic.kube.headers import Request
 from generic.kube.remote import Remote
 from generic.kube.timers import Timer, Timers
 from generic.reconciler.calls import Call, FencedClient, ShootClient, blocks
 from generic.reconciler.operation import Operation
+from generic.reconciler.origin import MAX_LENGTH
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import delete_seed_objects
@@ -125,6 +126,7 @@ class Invoker(Struct, frozen=True):
                 if call.operation.guards:
                     self._validate(call, obj, cluster)
                     call.accepted = True
+                    call.account = self._account(call, obj, cluster)
                 result = getattr(self.actuator, name)(call, obj, cluster)
                 checked = self._checked(call.operation, result)
             finally:
@@ -219,6 +221,22 @@ class Invoker(Struct, frozen=True):
         if problems:
             raise invalid(obj, problems)
 
+    def _account(self, call: "ActuatorCall", obj: Any, cluster: Cluster) -> str:
+        """Return the cloud account; "" if it is known, or cannot be read now: no reason to stop."""
+        is_asked = type(innermost(self.actuator)).cloud_account is not Actuator.cloud_account
+        if not (call.lacks_account and is_asked):
+            return ""
+        with call.reading_ahead():
+            try:
+                account: object = self.actuator.cloud_account(call, obj, cluster)
+                if isinstance(account, str) and account.isprintable():
+                    return account[:MAX_LENGTH]
+                wanted = "return a printable text"
+                raise WrongResult(self.actuator, "cloud_account", account, wanted)
+            except Exception as error:  # if the call has to stop, its next step raises it again
+                call.log.warning("account not read", extra={"fields": {"error": describe(error)}})
+        return ""
+
     def _checked(self, operation: Operation, result: object) -> Result:
         """Return the result. Raises WrongResult: a cleanup that promises a result is unfinished."""
         if result is None:
@@ -265,6 +283,13 @@ class ActuatorCall(Call):
         """Those of the object, once the actuator is called."""
         self.accepted = False
         """Whether the object was validated, without a problem."""
+        self.lacks_account = False
+        """Whether the status of the object has no cloud account yet."""
+        self.account = ""
+        """The account that the actuator returned, if it was asked."""
+        self._is_ahead = False
+        self._ahead: dict[Request, Raw] = {}
+        """The Secrets that were read before the operation, for its first read of each."""
 
     def report_blocked(self, publish: Callable[[str], None]) -> None:
         """Report where the call blocks: in the log, as an event, and in the status."""
@@ -300,10 +325,21 @@ class ActuatorCall(Call):
         self._save()
         self.permit()  # the next step may have an external effect
 
+    @contextmanager
+    def reading_ahead(self) -> Iterator[None]:
+        """Keep each Secret that is read meanwhile for its next reader: one request for both."""
+        self._is_ahead = True
+        try:
+            yield
+        finally:
+            self._is_ahead = False
+
     def secret(self, name: str, namespace: str) -> Raw:
         """Return the current Secret; for a deletion, the last known state of a deleted one."""
         self.permit()
         secret = Request(namespace, name)
+        if not self._is_ahead and secret in self._ahead:
+            return self._ahead.pop(secret)
         track = self._report.track
         try:
             found = super().secret(name, namespace)
@@ -320,6 +356,8 @@ class ActuatorCall(Call):
         tracks = self._invoker.tracks
         known_as = Request(meta["namespace"], meta["name"])
         tracks.keep_secret(track, known_as, tracks.secrets.share(found))
+        if self._is_ahead:
+            self._ahead[secret] = found
         return found
 
     @cached_property

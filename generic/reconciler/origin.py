@@ -16,9 +16,10 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.interface import Actuator, innermost
 from actuator.meta import KeepsUnknownFields, Raw, Schema, value_at
+from generic.reconciler.status import condition
 
 CLOUD_ACCOUNT = "CloudAccount"
-"""The type of the condition whose message is the account, as `Actuator.account` returned it."""
+"""The type of the condition whose message is the account (`Actuator.cloud_account`)."""
 ORIGIN = "actuator.extensions.gardener.cloud/origin"
 """The annotation of an event about a deletion, with the origin as JSON."""
 CONFIRMED_BY = "deletion.gardener.cloud/confirmed-by"
@@ -54,7 +55,7 @@ class DeletionOrigin(KeepsUnknownFields):
     """The reference to the credentials: the CredentialsBinding or SecretBinding of the Shoot, else
     the object's reference, such as "Secret NAMESPACE/NAME"."""
     account: Annotated[str, Schema(immutable="always")] = ""
-    """The cloud account, as `Actuator.account` returned it while the credentials worked."""
+    """The cloud account, as `Actuator.cloud_account` returned it while the credentials worked."""
     extension_version: str = ""
     """The distribution of the actuator and its version: "NAME VERSION"."""
     confirmed_by: str = ""
@@ -151,10 +152,19 @@ def _version_of_package(package: str) -> str:
 def account_of(obj: Raw) -> str:
     """Return the cloud account in the status of an object."""
     conditions = value_at(obj, "status", "conditions")
-    for condition in conditions if isinstance(conditions, list) else ():
-        if value_at(condition, "type") == CLOUD_ACCOUNT:
-            return bounded(value_at(condition, "message"))
+    for found in conditions if isinstance(conditions, list) else ():
+        if value_at(found, "type") == CLOUD_ACCOUNT:
+            return bounded(value_at(found, "message"))
     return UNKNOWN_VALUE
+
+
+def cloud_account(account: str, now: str, before: Raw | None) -> Raw:
+    """Return the condition that keeps the account in the status of an object."""
+    if before is not None and before.get("message") == account:
+        return before
+    return condition(
+        CLOUD_ACCOUNT, "True", "CredentialsWork", account, codes=(), now=now, since=None
+    )
 
 
 def bounded(value: object) -> str:

@@ -227,6 +227,7 @@ class Reconciler:
         self._invoker.refuse_while_one_hangs(track)
         obj = attempt.open(self._cls)
         call = ActuatorCall(self._invoker, attempt.operation, report, attempt.save)
+        call.lacks_account = attempt.lacks_account
         cluster = self._d.clusters.cluster(track.request.namespace)
         self._tracks.begin(track, call, attempt.start.resource_version)
         self.watchdog.observe_forced(track.request)  # forced between the decision and now
@@ -235,6 +236,7 @@ class Reconciler:
             return self._invoker.invoke(call, track, obj, cluster, attempt.capture, publish)
         finally:
             attempt.accepted = call.accepted
+            attempt.account = call.account
 
     def _publish(self, attempt: Attempt, report: Reporter, text: str) -> None:
         """Publish Processing, as the operation is still running."""

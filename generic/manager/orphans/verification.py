@@ -6,14 +6,16 @@ kept. An error never stops the verification of other Orphans.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 import attrs
 
 from actuator.errors import ActuatorError
-from actuator.interface import Client, Clock
+from actuator.interface import Actuator, Client, Clock
 from actuator.meta import format_time
 from generic.kube.errorinfo import describe
 from generic.manager.orphans.ledger import Serving, serving, write_status
+from generic.reconciler.origin import UNKNOWN_VALUE, DeletionOrigin
 from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.reconciler.orphans.record import NOT_STORED
 
@@ -53,7 +55,8 @@ def verify(
     If none of many resources exists, the credentials may belong to another account: then nothing is
     recorded, unless `gone` is their number.
     """
-    answers = [_answer(orphan, added) for orphan in orphans]
+    accounts = Accounts()
+    answers = [_answer(orphan, added, accounts) for orphan in orphans]
     missing = sum(answer.there is False for answer in answers)
     found = any(answer.there for answer in answers)
     if missing > FEW and not found and missing != gone:
@@ -69,11 +72,31 @@ def verify(
         yield Verification(orphan=answer.orphan) if closed else _recorded(client, answer, clock)
 
 
-def _answer(orphan: Orphan, added: Sequence[Serving]) -> _Answer:
+class Accounts:
+    """The account of the credentials that each actuator verifies with, asked once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, object] = {}
+
+    def check(self, actuator: Actuator[Any], origin: DeletionOrigin) -> None:
+        """Raise ActuatorError if the credentials belong to another account than the record's."""
+        if origin.account in ("", UNKNOWN_VALUE):
+            return
+        if id(actuator) not in self._known:
+            self._known[id(actuator)] = actuator.verifying_account()
+        account = self._known[id(actuator)]
+        if account and account != origin.account:
+            raise ActuatorError(
+                f"the resource is in account {origin.account}, and your credentials belong to "
+                f"account {account}; use credentials of account {origin.account}"
+            )
+
+
+def _answer(orphan: Orphan, added: Sequence[Serving], accounts: Accounts) -> _Answer:
     if orphan.state is OrphanState.CLOSED:
         return _Answer(orphan)
     try:
-        there = _ask(orphan, added)
+        there = _ask(orphan, added, accounts)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also unexpected errors of an author
@@ -94,7 +117,7 @@ def _recorded(client: Client, answer: _Answer, clock: Clock) -> Verification:
     return Verification(orphan=attrs.evolve(orphan, status=status), problem=problem)
 
 
-def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
+def _ask(orphan: Orphan, added: Sequence[Serving], accounts: Accounts) -> bool | None:
     """Whether it exists. Raises ActuatorError without an actuator, or the actuator's error."""
     former = orphan.spec.object
     if NOT_STORED in orphan.spec.message:
@@ -107,6 +130,7 @@ def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
         raise ActuatorError(
             f"no actuator of this extension serves {what}; set the extension that does"
         )
+    accounts.check(found.actuator, former.origin)
     there: object = found.actuator.still_exists(orphan.spec.resource)
     if there is None or isinstance(there, bool):
         return there

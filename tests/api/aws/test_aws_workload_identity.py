@@ -234,7 +234,7 @@ def test_nothing_that_is_written_has_the_token_or_its_credentials(
     seed.update_cluster(builders.cluster(namespace, force="true"))
     seed.delete()
     eventually(seed.is_gone)
-    assert len(sts.given) == 2
+    assert len(sts.given) == 4, "two for the account, two for the network"
     assert f'{ROLE}{namespace}"' not in written[0], (
         "nor the configuration: the nodes' role is another"
     )
