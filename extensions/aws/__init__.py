@@ -6,9 +6,9 @@
 
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`,
-`status`, `state`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `parts`, `network`,
-`securitygroups`, `host`, `records`, `bucket`, `tags` (resources in the cloud); `cloud`, `errors`
-(the client), `policy` (its permissions); `verification` (orphaned resources); `webhooks`
+`status`, `state`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `parts`, `resources`, `vpc`,
+`network`, `securitygroups`, `host`, `records`, `bucket`, `tags` (resources in the cloud); `cloud`,
+`errors` (the client), `policy` (its permissions); `verification` (orphaned resources); `webhooks`
 (components of Gardener). `rehearsal`, `full_rehearsal`, `manifests`, `inventory`, `simulator` and
 `simulated_…` are for drills.
 """

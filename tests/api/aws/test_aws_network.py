@@ -426,7 +426,7 @@ def test_missing_rules_are_added_and_those_of_others_stay(network, build, ec2):
 
 def test_a_second_vpc_with_the_same_mark_is_an_error_that_names_both(network, build):
     ids = sorted(
-        network()._creates(NETWORK, "create_vpc", {"CidrBlock": CIDR})({}) for _ in range(2)
+        network().creates(NETWORK, "create_vpc", {"CidrBlock": CIDR})({}) for _ in range(2)
     )
     with pytest.raises(ActuatorError, match=r"more than one AWS::EC2::VPC") as error:
         build()
@@ -437,7 +437,7 @@ def test_a_second_vpc_with_the_same_mark_is_an_error_that_names_both(network, bu
 def test_a_second_subnet_of_the_same_name_is_an_error(network, build):
     state = build()
     place = {"VpcId": state.ids[NETWORK], "CidrBlock": "10.250.128.0/20"}
-    network()._creates(SUBNET, "create_subnet", place)({})
+    network().creates(SUBNET, "create_subnet", place)({})
     with pytest.raises(ActuatorError, match=f"{SUBNET}: there is more than one AWS::EC2::Subnet"):
         build()
 
