@@ -9,8 +9,8 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 `status`, `state`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `parts`, `resources`, `vpc`,
 `network`, `securitygroups`, `host`, `records`, `bucket`, `tags` (resources in the cloud); `cloud`,
 `errors` (the client), `policy` (its permissions); `verification` (orphaned resources); `webhooks`
-(components of Gardener). `rehearsal`, `full_rehearsal`, `manifests`, `inventory`, `simulator` and
-`simulated_…` are for drills.
+(components of Gardener); `admission` (Shoots and CloudProfiles in the garden). `rehearsal`,
+`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_…` are for drills.
 """
 
 import generic

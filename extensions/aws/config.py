@@ -143,6 +143,54 @@ class WorkerConfig(ProviderConfig):
     """Selects the role of the nodes; by default, that of the Infrastructure."""
 
 
+_AMI = Schema(pattern="ami-[0-9a-z]+", example="ami-0123456789abcdef0")
+
+
+@attrs.frozen(kw_only=True)
+class RegionalImage:
+    """The AMI of an image in a region."""
+
+    name: Annotated[str, Schema(example="eu-west-1")]
+    """The region."""
+    ami: Annotated[str, _AMI]
+    architecture: str | None = None
+    """By default, amd64."""
+
+
+@attrs.frozen(kw_only=True)
+class ImageFlavor:
+    """The AMIs of a version for machines with these capabilities."""
+
+    capabilities: dict[str, list[str]] | None = None
+    regions: list[RegionalImage] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class ProfileVersion:
+    """A version of an image: its AMIs, or a flavor for each combination of capabilities."""
+
+    version: Annotated[str, Schema(example="1.0.0")]
+    regions: list[RegionalImage] = attrs.field(factory=list)
+    capability_flavors: list[ImageFlavor] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ProfileImage:
+    """A machine image of the CloudProfile."""
+
+    name: Annotated[str, Schema(example="gardenlinux")]
+    versions: list[ProfileVersion]
+
+
+@attrs.frozen(kw_only=True)
+class CloudProfileConfig(ProviderConfig):
+    """The AMIs of the CloudProfile's machine images."""
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "CloudProfileConfig"
+    machine_images: Annotated[list[ProfileImage], Schema(min_length=1)]
+
+
 def region_problems(region: str, config: InfrastructureConfig) -> Iterator[FieldProblem]:
     """Yield a region that AWS cannot have, and zones of other regions."""
     if not _REGION.fullmatch(region):

@@ -19,6 +19,7 @@ from typing import Any
 
 import attrs
 import click
+import msgspec
 
 from actuator.shared_names import share_names
 from actuator.v1alpha1 import KINDS
@@ -33,9 +34,17 @@ from generic.manager.running import check_ports
 from generic.serving import logs
 from generic.testing.controllers import SEED_KINDS
 from generic.testing.drill.seeds import running_seed
+from generic.testing.envtest.servers import free_port
 from generic.testing.seed import CRDS, install_crds
 from generic.testing.shootapi import ShootServers
 from generic.testing.shoots import Shoots
+from generic.tools.cli.dev_admission import (
+    USER,
+    admission_manager,
+    banner,
+    options_of,
+    serving_garden,
+)
 from generic.tools.cli.development import DevelopmentTarget, announced
 from generic.tools.cli.env import progress
 from generic.tools.cli.load import load_manager, types_option, with_flags
@@ -59,9 +68,19 @@ _PROCESSES = multiprocessing.get_context("forkserver")
     type=click.Path(path_type=Path, dir_okay=False),
     help="Path of the kubeconfig. Default: an embedded cluster.",
 )
+@click.option(
+    "--admission",
+    help="Admission, MODULE:OBJECT, or none. Default: `admission` in a module of this name.",
+)
 @click.option("--with-shoot-api", is_flag=True, help="Start an API server for each shoot.")
 @with_flags(*({str(flag.name) for flag in FLAGS} - {"kubeconfig", "master"}))
-def dev(extension: str, types: tuple[str, ...], with_shoot_api: bool, **values: Any) -> None:
+def dev(
+    extension: str,
+    types: tuple[str, ...],
+    admission: str | None,
+    with_shoot_api: bool,
+    **values: Any,
+) -> None:
     """Run EXTENSION (MODULE:OBJECT) with a shoot, and restart it on every change.
 
     The command starts an embedded cluster with all CRDs, the simulated controllers of a seed, and
@@ -69,8 +88,11 @@ def dev(extension: str, types: tuple[str, ...], with_shoot_api: bool, **values: 
     Cluster and the Secret of the shoot `local`. If a changed file cannot be loaded, it prints the
     error and waits for the next change.
 
+    If the extension has an admission, the cluster is a garden as well: it serves Shoots,
+    CloudProfiles and the other types that an admission selects, as CRDs.
+
     With --kubeconfig, it uses an existing cluster: it installs the missing CRDs, runs the manager
-    as that user, and simulates no controllers. The shoots remain in that cluster.
+    as that user, and simulates no controllers and no garden. The shoots remain in that cluster.
     """
     options = Options(**values)
     if options.context and not options.kubeconfig:  # other terminals may have another KUBECONFIG
@@ -82,33 +104,40 @@ def dev(extension: str, types: tuple[str, ...], with_shoot_api: bool, **values: 
     check_ports(options, webhooks=bool(manager.webhooks))
     for number in (signal.SIGINT, signal.SIGTERM):  # shells ignore SIGINT for background jobs
         signal.signal(number, signal.default_int_handler)
+    target = DevelopmentTarget(extension=extension, types=types, admission=admission)
+    admission_manager(target, options)  # a mistake ends the command
     seed = _seed(options, with_shoot_api=with_shoot_api)
-    with suppress(KeyboardInterrupt), announced() as announce, seed as (admin, used):
-        target = DevelopmentTarget(
-            extension=extension, types=types, kubeconfig=admin, context=used.context
-        )
+    with suppress(KeyboardInterrupt), announced() as announce, seed as (admin, used, garden):
+        target = msgspec.structs.replace(target, kubeconfig=admin, context=used.context)
         client = target.connect()
         prepare(client, shoot_named(_SHOOT))
         announce(target)
-        echo(_banner(target, client, manager), lines=True)
-        _supervise(target, used)
+        echo(_banner(target, client, manager, garden), lines=True)
+        _supervise(target, used, garden)
 
 
 @contextmanager
-def _seed(options: Options, *, with_shoot_api: bool) -> Iterator[tuple[Path, Options]]:
-    """Yield the administrator's kubeconfig, and the options of the manager."""
+def _seed(
+    options: Options, *, with_shoot_api: bool
+) -> Iterator[tuple[Path, Options, Options | None]]:
+    """Yield the administrator's kubeconfig, and the options of the manager and its admission.
+
+    The latter are None on a cluster of others.
+    """
     if options.kubeconfig:
         kinds = (*KINDS, *SEED_KINDS)
         install_crds(connect(options.kubeconfig, options.context), kinds)
-        yield options.kubeconfig, options
+        yield options.kubeconfig, options, None
         return
     echo("starting the embedded cluster", err=True)
     with (
         ShootServers() as servers,
         running_seed([*map(crd, KINDS)], servers if with_shoot_api else Shoots(), progress) as seed,
     ):
+        admin = seed.environment.kubeconfig
         mine = seed.environment.user_kubeconfig(_USER)
-        yield seed.environment.kubeconfig, attrs.evolve(with_webhooks(options), kubeconfig=mine)
+        garden = options_of(options, seed.environment.user_kubeconfig(USER), free_port())
+        yield admin, attrs.evolve(with_webhooks(options), kubeconfig=mine), garden
 
 
 def with_webhooks(options: Options) -> Options:
@@ -119,7 +148,9 @@ def with_webhooks(options: Options) -> Options:
     return attrs.evolve(options, webhook_config_mode="url", webhook_config_url=url)
 
 
-def _banner(target: DevelopmentTarget, client: HttpClient, manager: Manager) -> str:
+def _banner(
+    target: DevelopmentTarget, client: HttpClient, manager: Manager, garden: Options | None
+) -> str:
     kubernetes = json.loads(client.send("GET", "/version"))["gitVersion"]
     namespace = shoot_named(_SHOOT).technical_id
     return f"""\
@@ -134,7 +165,7 @@ In another terminal, in this directory:
   actuator shoot create {_SHOOT}
   actuator explain {namespace}
   actuator shoot force-delete {_SHOOT}
-
+{banner(target, manager, garden)}
 Save a Python file to restart the manager; press Ctrl-C to stop."""
 
 
@@ -146,13 +177,13 @@ def _served(manager: Manager) -> str:
     return ", ".join(served)
 
 
-def _supervise(target: DevelopmentTarget, options: Options) -> None:
+def _supervise(target: DevelopmentTarget, options: Options, garden: Options | None) -> None:
     """Run the manager, and restart it on every change of a source file."""
     _PROCESSES.set_forkserver_preload([__name__])
     here = Path.cwd()
     seen = sources(here)
     while True:
-        process = _PROCESSES.Process(target=_serve, args=(target, options))
+        process = _PROCESSES.Process(target=_serve, args=(target, options, garden))
         process.start()
         try:
             while process.is_alive() and sources(here) == seen:
@@ -171,7 +202,7 @@ def _supervise(target: DevelopmentTarget, options: Options) -> None:
             process.join()
 
 
-def _serve(target: DevelopmentTarget, options: Options) -> None:
+def _serve(target: DevelopmentTarget, options: Options, garden: Options | None) -> None:
     """Load the extension and run its manager; the child process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     share_names()
@@ -191,8 +222,9 @@ def _serve(target: DevelopmentTarget, options: Options) -> None:
             for obj in own:
                 client.patch(CRDS, obj["metadata"]["name"], "", {"spec": obj["spec"]})
             grant(client, manager, _USER)
-        echo(f"the manager serves {_served(manager)}", err=True)
-        manager.run()
+        with serving_garden(target, client, manager, garden):
+            echo(f"the manager serves {_served(manager)}", err=True)
+            manager.run()
 
 
 def _end_with_parent() -> None:

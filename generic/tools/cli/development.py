@@ -26,6 +26,8 @@ class DevelopmentTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     extension: str | None = None
     types: tuple[str, ...] = ()
+    admission: str | None = None
+    """MODULE:OBJECT, "none", or None for the module `admission` of the extension."""
     kubeconfig: Path | None = None
     context: str | None = None
     master: str = ""

@@ -7,6 +7,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
 from generic.library.manifests import merged
+from generic.testing.gardenapi.controllers import united
 
 _FIELDS = {"CloudProfile": "cloudProfile", "Seed": "seed", "Shoot": "shoot"}
 _OF_PROJECT = "NamespacedCloudProfile"
@@ -50,25 +51,9 @@ def _with_project(profile: Raw, item: Raw, where: str) -> Raw:
     if not _has_objects(parts):
         raise ConfigurationError(f"{where}: {_OF_PROJECT}: set metadata, spec, status to objects")
     own = {key: value for key, value in parts["spec"].items() if key != "parent"}
-    spec = parts["status"].get("cloudProfileSpec") or _united(profile.get("spec", {}), own)
+    spec = parts["status"].get("cloudProfileSpec") or united(profile.get("spec", {}), own)
     if not isinstance(spec, dict):
         raise ConfigurationError(
             f"{where}: {_OF_PROJECT}: set status.cloudProfileSpec to an object"
         )
     return {**profile, "metadata": parts["metadata"], "spec": spec}
-
-
-def _united(base: Any, more: Any) -> Any:
-    """Return a deep union; `more` wins. Items of lists are one if their names or versions are."""
-    if isinstance(base, dict) and isinstance(more, dict):
-        return {**base, **{key: _united(base.get(key), value) for key, value in more.items()}}
-    if isinstance(base, list) and isinstance(more, list):
-        return [*_united(_by_key(base), _by_key(more)).values()]
-    return more
-
-
-def _by_key(items: list[Any]) -> dict[str, Any]:
-    """Return the items by their name or version, or by their text if they have neither."""
-    named = [item if isinstance(item, dict) else {} for item in items]
-    keys = [str(item.get("name") or item.get("version") or "") for item in named]
-    return {key or str(item): item for key, item in zip(keys, items, strict=True)}

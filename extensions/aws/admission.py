@@ -1,0 +1,26 @@
+"""The admission of this extension, in the garden: users learn of mistakes when they write a Shoot.
+
+actuator chart extensions.aws.admission:admission --admission --output charts
+"""
+
+import generic
+from actuator.v1alpha1 import ControlPlane, Infrastructure, Worker
+from extensions.aws.config import (
+    CloudProfileConfig,
+    ControlPlaneConfig,
+    InfrastructureConfig,
+    WorkerConfig,
+)
+from generic.library.webhooks import CloudProfile, ConfigAdmission
+
+ADMISSIONS = [
+    ConfigAdmission(kind=Infrastructure, config=InfrastructureConfig, type="aws"),
+    ConfigAdmission(kind=ControlPlane, config=ControlPlaneConfig, type="aws"),
+    ConfigAdmission(kind=Worker, config=WorkerConfig, type="aws"),
+    ConfigAdmission(kind=CloudProfile, config=CloudProfileConfig, type="aws"),
+]
+
+
+def admission(manager: generic.Manager) -> None:
+    """Add the admission of the configurations to a manager that runs against the garden."""
+    manager.add_admission(*ADMISSIONS)

@@ -1,0 +1,78 @@
+"""The admission in `actuator dev`, without a cluster: its examples, and merged profiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from actuator.meta import Raw
+from extensions.aws.admission import ADMISSIONS
+from extensions.certificate.admission import ISSUERS
+from extensions.local.config import ShareConfig
+from generic.library.webhooks import (
+    ConfigAdmission,
+    GardenBackupBucket,
+    GardenSeed,
+    NamespacedCloudProfile,
+    SecretBinding,
+)
+from generic.library.webhooks.places import configurations
+from generic.testing.gardenapi.controllers import merged_profile, secret_labels
+from generic.tools.cli.dev_admission import admission_beside, example_objects
+
+OTHERS = [
+    ConfigAdmission(kind=kind, config=ShareConfig, type="acme")
+    for kind in (NamespacedCloudProfile, GardenSeed, GardenBackupBucket)
+]
+RULES = ConfigAdmission(kind=SecretBinding, type="acme", rules=[lambda _: ()])
+
+
+def test_an_example_has_all_configurations_of_a_type_and_no_problem() -> None:
+    found = example_objects([*ADMISSIONS, ISSUERS, *OTHERS, RULES])
+    assert [f"{item['kind']} {item['metadata']['name']}" for item in found] == [
+        "Shoot example-aws",
+        "CloudProfile example-aws",
+        "Shoot example-certificate-service",
+        "NamespacedCloudProfile example-acme",
+        "Seed example-acme",
+        "BackupBucket example-acme",
+    ]
+    specs = {item["kind"] + item["metadata"]["name"]: item["spec"] for item in found}
+    for admission in (*ADMISSIONS, ISSUERS, *OTHERS):
+        spec = specs[f"{admission.place.of.KIND.name}example-{admission.type}"]
+        assert [*configurations(admission.place, {"spec": spec})], admission.name
+        assert [*admission.problems(spec, {})] == []
+
+
+@pytest.mark.parametrize(
+    ("extension", "found"),
+    [
+        ("extensions.aws:extension", "extensions.aws.admission:admission"),
+        ("extensions.azure:extension", ""),
+        ("extensions.aws.worker:AwsWorker", ""),
+        ("missing.module:extension", ""),
+    ],
+)
+def test_an_admission_is_found_beside_the_extension(extension: str, found: str) -> None:
+    assert admission_beside(extension) == found
+
+
+def test_a_project_adds_to_a_profile_all_but_the_configuration() -> None:
+    parent: Raw = {
+        "type": "acme",
+        "providerConfig": {"a": 1},
+        "machineImages": [{"name": "linux", "versions": [{"version": "1"}]}],
+    }
+    own: Raw = {
+        "parent": {"name": "acme"},
+        "providerConfig": {"b": 1},
+        "machineImages": [{"name": "linux", "versions": [{"version": "2"}]}, {"name": "own"}],
+    }
+    images = [{"name": "linux", "versions": [{"version": "1"}, {"version": "2"}]}, {"name": "own"}]
+    assert merged_profile(parent, own) == {**parent, "machineImages": images}
+
+
+def test_a_secret_has_a_label_for_each_provider_of_its_binding() -> None:
+    label = "provider.shoot.gardener.cloud"
+    wanted = {f"{label}/a": "true", f"{label}/b": "true"}
+    assert dict(secret_labels({"provider": {"type": "a,b"}})) == wanted
+    assert dict(secret_labels({})) == {}
