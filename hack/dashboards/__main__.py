@@ -56,14 +56,7 @@ class Dashboard:
         built = self._builder(uid).build()
         for number, panel in enumerate(built.panels or (), start=1):
             panel.id_val = number
-        raw: dict[str, Any] = json.loads(JSONEncoder().encode(built))
-        # The data source for Prometheus reads these; the SDK does not know them.
-        for mark in raw["annotations"]["list"]:
-            mark["titleFormat"] = mark["name"]
-        for variable in raw["templating"]["list"]:
-            if variable["type"] == "query":
-                variable["definition"] = variable["query"]["query"]
-        return raw
+        return completed(json.loads(JSONEncoder().encode(built)))
 
     def _builder(self, uid: str) -> sdk.Dashboard:
         page = sdk.Dashboard(self.title).uid(uid).description(self.description).readonly()
@@ -82,6 +75,21 @@ class Dashboard:
             for panel in row.panels:
                 page.with_panel(panel.build())
         return page
+
+
+def completed(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return JSON of the SDK with what Grafana's data source for Prometheus reads.
+
+    The SDK does not know these fields, and gives those of intervals to all variables.
+    """
+    for mark in raw["annotations"]["list"]:
+        mark["titleFormat"] = mark["name"]
+    for variable in raw["templating"]["list"]:
+        for key in ("auto", "auto_min", "auto_count"):
+            del variable[key]
+        if variable["type"] == "query":
+            variable["definition"] = variable["query"]["query"]
+    return raw
 
 
 def _link() -> sdk.DashboardLink:
