@@ -29,6 +29,7 @@ from actuator.v1alpha1 import BackupBucket, BackupEntry
 from generic.kube.crds import crd
 from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.webhooks import Webhook
+from generic.testing.garden.backups import backup_namespace
 from generic.testing.minimal import USER_DATA, example_spec, has_pools
 from generic.testing.shootapi import ShootServers
 from generic.testing.shootpart import ShootPart, completed
@@ -151,7 +152,7 @@ class Rehearsal(ABC):
         id = shoot.technical_id
         secret = {"labels": shoot.labels, "stringData": {**self.secret_data}}
         objects = [manifest("v1", "Secret", "cloudprovider", id, **secret)]
-        backups = f"backup-{id}"
+        backups = backup_namespace(id)
         if any(object_class(item) in _BACKUPS for item in self.actuators()):
             objects.append(manifest("v1", "Namespace", backups, labels=shoot.labels))
             objects.append(manifest("v1", "Secret", "cloudprovider", backups, **secret))

@@ -5,7 +5,7 @@ objects in these namespaces.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from inspect import isfunction
 from pathlib import Path
@@ -20,7 +20,7 @@ from actuator.codec import decode, decode_at
 from actuator.errors import ConfigurationError, Invalid
 from actuator.interface import SECRETS, SHOOT_ACCESS, Client, Resource
 from actuator.meta import Kind, Object, Raw
-from actuator.v1alpha1 import KINDS
+from actuator.v1alpha1 import KINDS, BackupEntry
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.printable import echo
 from generic.library.lookup import find
@@ -37,10 +37,11 @@ from generic.testing.garden import (
     ShootState,
     resource_of_manifest,
 )
+from generic.testing.garden.backups import BACKUPS, backup_namespace
 from generic.testing.garden.gardenlet import create_missing, namespace_labels
 from generic.testing.garden.order import ON_REQUEST, distinct
 from generic.testing.garden.state import bare
-from generic.testing.minimal import minimal_spec
+from generic.testing.minimal import USER_DATA, example_spec, has_pools
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.env import validated
 from generic.tools.cli.shoot_documents import of_cluster
@@ -166,19 +167,24 @@ class _Play:
         except (OSError, msgspec.MsgspecError) as error:
             why = f"{file} cannot be read: {error}"
             raise ConfigurationError(f"{why}; run `actuator shoot migrate` before") from error
+        self._copy_credentials(state.resources)
         self.flow.restore(self._manifests(), state)
         file.unlink()
         return "restored"
 
     def delete(self) -> str:
         """Delete a shoot, and wait until all its objects are deleted."""
+        self._copy_credentials()
         self.flow.delete(self._manifests())
+        self._end_backups()
         return "deleted"
 
     def force_delete(self) -> str:
         """Force the deletion of a shoot, wait until it is deleted, and print its Orphans."""
+        self._copy_credentials()
         self.flow.force_delete()
         self.flow.delete_afterwards()
+        self._end_backups()
         found = read_orphans(self.client, label_selector=f"{SHOOT_LABEL}={self.shoot.technical_id}")
         left = [f"  {obj.metadata.name}: {obj.spec.resource}" for obj in found if obj.is_open]
         return "\n".join([f"deleted; open orphans: {len(left)}", *left])
@@ -193,7 +199,28 @@ class _Play:
         for item in manifests:
             if (resource := resource_of_manifest(item)).group != CLUSTERS.group:
                 self.client.apply(resource, item, field_manager=_USER)
+        self._copy_credentials()
         return manifests
+
+    def _copy_credentials(self, saved: Iterable[Raw] = ()) -> None:
+        """Copy the Secret of the shoot, or of its saved resources, for its backups."""
+        id = self.shoot.technical_id
+        copies = [item for item in saved if item["metadata"]["name"] == _CREDENTIALS]
+        if not BACKUPS & {item.kind.name for item in self.served}:
+            return
+        secret = copies[0] if copies else find(self.client, SECRETS, _CREDENTIALS, id)
+        if secret is None:  # the namespace of the shoot is deleted already
+            return
+        where = backup_namespace(id)
+        create_missing(self.client, manifest("v1", "Namespace", where, labels=self.shoot.labels))
+        content = {"type": secret["type"], "data": secret.get("data") or {}}
+        copy = manifest("v1", "Secret", _CREDENTIALS, where, self.shoot.labels, **content)
+        self.client.apply(SECRETS, copy, field_manager=_USER)
+
+    def _end_backups(self) -> None:
+        name = backup_namespace(self.shoot.technical_id)
+        if _own(self.client, self.shoot, NAMESPACES, name):
+            self.client.delete(NAMESPACES, name)
 
     def _manifests(self) -> list[Raw]:
         given = [*self.given]
@@ -217,21 +244,30 @@ class _Play:
         if kind is None or kind.namespaced:
             meta["namespace"] = id
         if isinstance(reference := spec.get("secretRef"), dict):
-            spec = {**spec, "secretRef": {"namespace": id, **reference}}
+            home = backup_namespace(id) if obj.kind in BACKUPS else id
+            spec = {**spec, "secretRef": {"namespace": home, **reference}}
         one = {**given, "metadata": meta, **({} if kind is None else {"spec": spec})}
         if "namespace" not in meta:
             _own(self.client, self.shoot, resource_of_manifest(one), obj.metadata.name)
         return one
 
     def _minimal(self) -> Iterator[Raw]:
-        """Yield an object with only the required fields for each served kind and type."""
+        """Yield an object with only the required fields for each served kind and type.
+
+        It has an example of its configuration, and a Worker has a pool with its Secret.
+        """
         usual: Raw = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
         for item in self.served:
             base = self.shoot.name if item.kind.namespaced else self.shoot.technical_id
+            entry = "-" * (item.cls is BackupEntry)  # its name ends with "--" and a UID
             for type in item.types or ("",):
-                known = {**usual, "type": type} if type else usual
-                spec = minimal_spec(item.cls, known)
-                yield manifest_of(item.cls, f"{base}-{type}" if type else base, spec=spec)
+                bucket = f"{self.shoot.technical_id}-{type}"
+                known = {**usual, "type": type, "bucketName": bucket} if type else usual
+                spec = example_spec(item.actuator, known)
+                yield manifest_of(item.cls, f"{base}-{entry}{type}" if type else base, spec=spec)
+        if any(has_pools(item.cls) for item in self.served):
+            data = {USER_DATA["key"]: "#!/bin/sh"}
+            yield manifest("v1", "Secret", USER_DATA["name"], stringData=data)
 
 
 _WITHOUT_MANIFESTS = (_Play.migrate, _Play.force_delete)

@@ -14,10 +14,11 @@ import pytest
 
 from actuator.errors import NotFound
 from actuator.interface import SECRETS, resource_of
-from actuator.v1alpha1 import KINDS, Extension, Infrastructure, Worker
+from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry, Extension, Infrastructure, Worker
 from generic.kube.client import connect
-from generic.kube.clusters import CLUSTERS
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.crds import crd
+from generic.library.lookup import find
 from generic.library.machines import MACHINES
 from generic.library.manifests import manifest
 from generic.manager.manager import Manager
@@ -31,8 +32,8 @@ from collections import Counter
 
 from actuator import Actuator, RequeueAfter
 from actuator.meta import Raw
-from actuator.v1alpha1 import Extension, Infrastructure
-from generic.library import managedresources
+from actuator.v1alpha1 import BackupBucket, Extension, Infrastructure
+from generic.library import GenericBackupEntry, managedresources
 from generic.library.manifests import manifest
 from generic.library.worker import GenericWorker, in_zone, pool_hash
 
@@ -81,6 +82,19 @@ class Net(Actuator[Infrastructure, Raw]):
     def delete(self, ctx, obj, cluster): ...
 
 
+class Bucket(Actuator[BackupBucket]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Entry(GenericBackupEntry):
+    def etcd_secret_data(self, ctx, entry, data):
+        return data
+
+    def delete_entry(self, ctx, entry):
+        CALLS["key", entry.metadata.name] += len(ctx.credentials(entry.spec.secret_ref, "apiKey"))
+
+
 class Machines(GenericWorker):
     def machine_deployments(self, ctx, worker, cluster):
         return [
@@ -103,6 +117,8 @@ def extension(manager):
     manager.add(Agent("two"), type="two")
     manager.add(Router(), type="router")
     manager.add(Net(), type="net")
+    manager.add(Bucket(), type="backup")
+    manager.add(Entry(), type="backup")
     manager.add(Machines(), type="worker")
 """
 MODULE = "author_of_shoots"
@@ -217,6 +233,24 @@ def test_a_file_that_cannot_be_read_keeps_no_shoot(command, run, kubeconfig, nam
     given = (name, "--file", "objects.yaml", "--timeout", 60, *target)
     assert "objects.yaml cannot be read" in command("shoot", "reconcile", *given, status=1).stderr
     command("shoot", verb, *given)
+
+
+@pytest.mark.parametrize("verb", ["delete", "force-delete"])
+def test_backups_are_deleted_with_credentials_that_outlive_the_namespace(
+    run, admin, author, namespace, name, verb
+):
+    secret = manifest("v1", "Secret", "cloudprovider", stringData={"apiKey": "four"})
+    reference = {"secretRef": {"name": "cloudprovider"}}
+    bucket = obj(BackupBucket, "backup", **reference)
+    entry = obj(BackupEntry, "backup", bucketName=namespace, **reference)
+    for made, written in ((bucket, namespace), (entry, f"{namespace}--1")):
+        made["metadata"]["name"] = written
+    objects = secret, bucket, entry
+    assert f"shoot {name}: created" in run("create", *objects)
+    assert "etcd-backup" in names(admin, SECRETS, namespace)
+    assert f"shoot {name}: deleted" in run(verb, *objects)
+    assert author.CALLS["key", f"{namespace}--1"] == len("four")
+    eventually(lambda: find(admin, NAMESPACES, f"backup-{namespace}") is None)
 
 
 def test_a_shoot_with_machines_migrates_as_often_as_wanted(run, admin, namespace, name):

@@ -8,11 +8,13 @@ from msgspec import structs
 
 from actuator import Actuator
 from actuator.errors import ConfigurationError
-from actuator.v1alpha1 import BackupBucket, DNSRecord, Infrastructure, Worker
+from actuator.v1alpha1 import BackupBucket, BackupEntry, DNSRecord, Infrastructure, Worker
+from generic.library.backupentry import technical_id_and_uid
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.garden import ShootState
 from generic.testing.garden.gardenlet import namespace_labels
+from generic.testing.minimal import POOL
 from generic.tools.cli.dev import sources, with_webhooks
 from generic.tools.cli.development import DevelopmentTarget, announced, select
 from generic.tools.cli.shoot import _Play, shoot_named
@@ -139,6 +141,9 @@ class Machines(Anything, Actuator[Worker]): ...
 class Buckets(Anything, Actuator[BackupBucket]): ...
 
 
+class Entries(Anything, Actuator[BackupEntry]): ...
+
+
 def play(*actuators, types=("acme",)):
     manager = Manager()
     for actuator in actuators:
@@ -159,7 +164,7 @@ def play(*actuators, types=("acme",)):
 SECRET = {"name": "cloudprovider"}
 MINIMAL = [
     (Networks(), {"type": "acme", "region": "local", "secretRef": SECRET}),
-    (Machines(), {"type": "acme", "region": "local", "secretRef": SECRET, "pools": []}),
+    (Machines(), {"type": "acme", "region": "local", "secretRef": SECRET, "pools": [POOL]}),
     (
         Names(),
         {
@@ -176,8 +181,10 @@ MINIMAL = [
 
 @pytest.mark.parametrize(("actuator", "spec"), MINIMAL)
 def test_a_minimal_object_has_the_required_fields(actuator, spec):
-    (found,) = play(actuator)._minimal()
+    found, *secrets = play(actuator)._minimal()
     assert found["spec"] == spec
+    named = {pool["userDataSecretRef"]["name"] for pool in spec.get("pools", ())}
+    assert {secret["metadata"]["name"] for secret in secrets} == named
     assert found["metadata"]["name"] == "local-acme"
 
 
@@ -187,8 +194,10 @@ def test_each_type_gets_an_object_of_its_own():
 
 
 def test_an_object_without_namespace_is_named_after_the_shoot():
-    (found,) = play(Buckets())._minimal()
-    assert found["metadata"]["name"] == "shoot--dev--local-acme"
+    bucket, entry = play(Buckets(), Entries())._minimal()
+    assert bucket["metadata"]["name"] == "shoot--dev--local-acme"
+    assert technical_id_and_uid(entry["metadata"]["name"]) == ("shoot--dev--local", "acme")
+    assert entry["spec"]["bucketName"] == bucket["metadata"]["name"]
 
 
 NAMED = {"kind": "Infrastructure", "metadata": {"name": "x"}}
