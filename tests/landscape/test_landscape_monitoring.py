@@ -6,14 +6,28 @@ real gardener-resource-manager.
 
 from __future__ import annotations
 
+import json
 import re
+import secrets
+from pathlib import Path
 
 import pytest
 
 from actuator import Resource
+from actuator.errors import AlreadyExists, RequeueAfter
 from actuator.interface import CONFIG_MAPS
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import NAMESPACES
+from generic.library import managedresources
+from generic.library.managedresources import ManagedResource, wait_until_healthy
+from generic.library.managedresources.kind import SEED_CLASS
 from generic.testing.drill.landscape.world import INSTALLATIONS
+from generic.testing.seed import install_crds
 from tests.support.cluster.harness import eventually
+from tests.support.landscape.chart import GARDENLET, rendered
+from tests.support.landscape.resource_manager import running_resource_manager
+from tests.support.pages.commands import run_command
 
 pytest_plugins = ["generic.tools.landscape_fixtures"]
 pytestmark = pytest.mark.timeout(1800)
@@ -32,6 +46,8 @@ SELECTORS = {
     SCRAPE_CONFIGS: "scrapeConfigSelector",
     SERVICE_MONITORS: "serviceMonitorSelector",
 }
+MONITORING = {"PrometheusRule": RULES, "ScrapeConfig": SCRAPE_CONFIGS}
+RECORDED = Path(__file__).parents[1] / "recorded"
 EXPECTED = {
     ("prometheusrules", "seed"),
     ("prometheusrules", "aggregate"),
@@ -102,3 +118,45 @@ def test_dashboards_of_an_extension_are_beside_those_of_plutono(seed, namespace)
     }
     assert "plutono-dashboards" in found, "gardenlet's own"
     assert any(name.startswith(f"{EXTENSION}-") for name in found)
+
+
+@pytest.fixture
+def managed(environment, tmp_path):
+    """Deploys the objects of a chart as gardenlet does, and returns a client and the objects."""
+    client = connect(environment.kubeconfig)
+    lines = (RECORDED / "monitoring_crds.jsonl").read_text().splitlines()
+    install_crds(client, [ManagedResource, *map(json.loads, lines)])
+    name = f"extension-{secrets.token_hex(5)}"
+    client.create(NAMESPACES, {"metadata": {"name": name}})
+    try:
+        client.create(NAMESPACES, {"metadata": {"name": GARDEN}})
+    except AlreadyExists:
+        pass
+    run_command("chart", "extensions.networkfilter:extension", "--output", tmp_path)
+    chart = tmp_path / "extension-networkfilter"
+    objects = rendered(chart, name, GARDENLET, monitoring={"flavour": "auto"})
+    objects = [obj for obj in objects if obj["kind"] in ("ConfigMap", *MONITORING)]
+    with running_resource_manager(environment, environment, SEED_CLASS):
+        managedresources.deploy_for_seed(client, name, "extension", objects)
+        yield client, name, objects
+        managedresources.delete(client, name, "extension")
+
+
+def test_a_resource_manager_applies_the_objects_for_monitoring(managed):
+    client, namespace, objects = managed
+
+    def is_healthy():
+        try:
+            wait_until_healthy(client, SystemClock(), namespace, "extension")
+        except RequeueAfter:
+            return False
+        return True
+
+    assert eventually(is_healthy, SECONDS)
+    for obj in objects:
+        meta = obj["metadata"]
+        resource = MONITORING.get(obj["kind"], CONFIG_MAPS)
+        found = client.get(resource, meta["name"], meta["namespace"])
+        assert found["metadata"]["labels"].items() >= meta["labels"].items()
+        for part in ("spec", "data"):
+            assert found.get(part) == obj.get(part)
