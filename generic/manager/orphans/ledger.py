@@ -23,6 +23,17 @@ _CUTS = ((8, 4), (8, 16), (18, 16))
 _MAX_NOTE = 1000
 
 
+@attrs.frozen
+class Closer:
+    """A user by the name in the API server; `verified` if a policy refuses any other name."""
+
+    name: str
+    verified: bool
+
+    def __str__(self) -> str:
+        return self.name if self.verified else f"{self.name} (not verified)"
+
+
 def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
     """Return all Orphans, oldest first.
 
@@ -85,7 +96,9 @@ def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
     require_stored(ORPHANS, encode(status), answer.get("status"), "status")
 
 
-def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing: bool) -> bool:
+def close(
+    client: Client, orphan: Orphan, now: datetime, by: Closer, *, note: str, existing: bool
+) -> bool:
     """Set the state Closed, without touching the resource; return False if nothing changed.
 
     An Orphan with state Exists is closed only with `existing`, else ConfigurationError.
@@ -100,6 +113,8 @@ def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing:
     if orphan.state is not OrphanState.CLOSED:
         status.state = OrphanState.CLOSED.value
         status.closed_at = format_time(now)
+        status.closed_by = by.name
+        status.closed_by_verified = by.verified
     if status == orphan.status:
         return False
     write_status(client, orphan, status)

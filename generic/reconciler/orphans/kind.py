@@ -97,6 +97,10 @@ class OrphanStatus(KeepsUnknownFields):
     """An OrphanState; empty means Unverified."""
     verified_at: Annotated[str | None, Schema(format="date-time")] = None
     closed_at: Annotated[str | None, Schema(format="date-time")] = None
+    closed_by: str = ""
+    """The user who closed it, as the API server knows them (SelfSubjectReview)."""
+    closed_by_verified: bool = False
+    """Whether a policy would have refused the name of another user then."""
     note: str = ""
     """The reason for closing it, for people."""
 
@@ -114,6 +118,7 @@ class Orphan(Object):
             Column("Type", ".spec.resourceType"),
             Column("ID", ".spec.id"),
             Column("Shoot", ".spec.shoot"),
+            Column("Account", ".spec.object.origin.account"),
             Column("Reason", ".spec.reason"),
             Column("State", ".status.state"),
             Column("Age", ".metadata.creationTimestamp", "date"),

@@ -12,7 +12,16 @@ from actuator.meta import Raw
 from generic.kube.clock import SystemClock
 from generic.kube.plain import plain
 from generic.kube.printable import echo
-from generic.manager.orphans.ledger import close, find, read_orphans, reopen, serving, short_names
+from generic.manager.orphans.closer import closer
+from generic.manager.orphans.ledger import (
+    Closer,
+    close,
+    find,
+    read_orphans,
+    reopen,
+    serving,
+    short_names,
+)
 from generic.manager.orphans.verification import FEW, Verification, verify
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.tools.cli import complete
@@ -168,8 +177,10 @@ def _close(
         )
     asked = len(chosen) + len(problems)
     now = SystemClock().now()
-    changing = partial(close, client, now=now, note=note, existing=even_if_exists)
-    problems += _changed(chosen, changing, "closed", "already closed")
+    if chosen:
+        by = closer(client, chosen[0])
+        changing = partial(close, client, now=now, by=by, note=note, existing=even_if_exists)
+        problems += _changed(chosen, changing, f"closed by {by}", "already closed")
     if not asked:
         echo("no orphans in state Gone")
     _report(problems, asked, "closed")
@@ -251,7 +262,8 @@ def _table(
 
     now = SystemClock().now()
     head = ["NAME", "TYPE", "ID OR TAGS", "SHOOT", "STATE", "AGE"]
-    head += ["REGION", "OBJECT", "REASON", "MESSAGE"] if wide else []
+    head += ["REGION", "ACCOUNT", "SEED", "OBJECT", "CONFIRMED BY"] if wide else []
+    head += ["CLOSED BY", "REASON", "MESSAGE"] if wide else []
     problems = any(item.problem for item in found)
     rows = []
     for item in found:
@@ -260,13 +272,20 @@ def _table(
         tags = ",".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
         row = [names[orphan.metadata.name], spec.resource_type, spec.id or tags, spec.shoot]
         row += [orphan.state.value, since(spec.recorded_at, now)]
-        row += [spec.region, f"{spec.object.kind}/{spec.object.name}"] if wide else []
-        row += [spec.reason, spec.message] if wide else []
+        origin = spec.object.origin
+        released = f"{spec.object.kind}/{spec.object.name}"
+        where = [spec.region, origin.account, origin.seed, released, origin.confirmed_by]
+        row += [*where, _closed_by(orphan), spec.reason, spec.message] if wide else []
         rows.append([*row, item.problem] if problems else row)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
     shoots = len({item.orphan.spec.shoot for item in found})
     total = f"{len(found)} orphans of {shoots} shoots: {counts}"
     return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
+
+
+def _closed_by(orphan: Orphan) -> str:
+    status = orphan.status
+    return str(Closer(status.closed_by, status.closed_by_verified)) if status.closed_by else ""
 
 
 def _facts(finding: Verification, *, with_problem: bool) -> Raw:

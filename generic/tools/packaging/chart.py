@@ -33,6 +33,7 @@ from generic.kube.crds import crd
 from generic.library.webhooks.configurations import prefixed
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.manager.orphans.policies import policies
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
 from generic.tools.packaging.monitoring import dashboards_of, rules_of
@@ -154,8 +155,8 @@ def chart_files(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
         path.relative_to(FILES).as_posix(): filled(path.read_text(encoding="utf-8"), given)
         for path in sorted(FILES.rglob("*.*"))
     }
-    made = (_definitions(manager), _roles(manager, chart), _monitoring(chart))
-    return {**files, **dict(chain(*made))}
+    made = (_definitions(manager), _roles(manager, chart), _policies(manager, chart))
+    return {**files, **dict(chain(*made, _monitoring(chart)))}
 
 
 def placeholders(manager: Manager, chart: ExtensionChart) -> dict[str, str]:
@@ -290,6 +291,13 @@ def _monitoring(chart: ExtensionChart) -> Iterator[tuple[str, str]]:
 def _scalar(text: str) -> str:
     """Return a YAML scalar in a template that renders as this text."""
     return literal("'" + text.replace("'", "''") + "'")
+
+
+def _policies(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]:
+    """Yield the policies about Orphans; each release has its own, so that none owns all."""
+    if manager.registrations:
+        for number, made in enumerate(policies(f"{chart.name}-{NAMESPACE}")):
+            yield f"templates/policy-{number}.yaml", yaml_text(made)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -186,6 +186,8 @@ def test_every_rendered_object_is_accepted_in_strict_mode(admin, write, render, 
         "ClusterRole",
         "ClusterRoleBinding",
         "PodDisruptionBudget",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     }
     for obj in objects:
         dry_run(admin, obj)

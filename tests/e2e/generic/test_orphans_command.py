@@ -23,6 +23,10 @@ from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowe
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 NOW = datetime.now(UTC)
+ORIGIN = (
+    *("seedIdentity", "seed", "garden", "project", "shoot", "shootUid"),
+    *("credentials", "account", "extensionVersion", "confirmedBy"),
+)
 MODULE = """
 from actuator import Actuator, ActuatorError, ErrorCode
 from actuator.v1alpha1 import Infrastructure, Worker
@@ -165,6 +169,7 @@ def test_json_has_every_recorded_field(keep, call, namespace):
             "name": "infra",
             "uid": "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b",
             "type": namespace,
+            "origin": dict.fromkeys(ORIGIN, ""),
         },
         "reason": "ForceDeleted",
         "message": "revoked",
@@ -172,6 +177,8 @@ def test_json_has_every_recorded_field(keep, call, namespace):
         "state": "Exists",
         "verifiedAt": format_time(NOW),
         "closedAt": None,
+        "closedBy": "",
+        "closedByVerified": False,
         "note": "",
     }
 
@@ -355,12 +362,13 @@ def test_many_are_closed_only_with_their_number_and_can_be_reopened(keep, call, 
 def test_close_records_when_and_why(keep, call, admin):
     name = keep("unknown")
     assert call("close", name, "--note", "removed by hand") == (
-        f"{name}: Test::VPC unknown in eu-west-1: closed\n",
+        f"{name}: Test::VPC unknown in eu-west-1: closed by admin (not verified)\n",
         "",
     )
     written = status(admin, name)
     assert (written["state"], written["note"]) == ("Closed", "removed by hand")
     assert written["closedAt"]
+    assert (written["closedBy"], written.get("closedByVerified", False)) == ("admin", False)
 
 
 def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
