@@ -18,6 +18,7 @@ from actuator import (
     Raw,
     Resource,
     SecretReference,
+    shoot_credentials,
 )
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 from extensions.aws.verification import still_exists
@@ -41,8 +42,7 @@ class OnAws:
 
     def cloud_account(self, ctx: Context, obj: Any, cluster: Cluster, /) -> str:
         """Return the account that STS reports; each user may ask (IAM, "GetCallerIdentity")."""
-        shoot_secret = SecretReference(name=CLOUD_PROVIDER, namespace=obj.metadata.namespace)
-        secret = getattr(obj.spec, "secret_ref", shoot_secret)
+        secret = getattr(obj.spec, "secret_ref", shoot_credentials(obj))
         region = getattr(obj.spec, "region", "") or cluster.region or GLOBAL
         return caller_account(self._open(ctx, obj, secret, region, "sts"))
 

@@ -20,13 +20,13 @@ from actuator import (
     FieldProblem,
     Raw,
     RequeueAfter,
-    SecretReference,
     read_status,
+    shoot_credentials,
     write_status,
 )
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
-from extensions.aws.account import CLOUD_PROVIDER, READ_SECRETS, OnAws
+from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import BastionConfig
 from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP
 from extensions.aws.host import Host
@@ -100,10 +100,8 @@ class AwsBastion(OnAws, Actuator[Bastion, BastionConfig]):
             yield ExternalResource(type=type.name, id=id, tags=owner, region=remembered.region)
 
     def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
-        namespace = obj.metadata.namespace
-        reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
-        cloud = self._open(ctx, obj, reference, region)
-        return Host(cloud, namespace, obj.metadata.name)
+        cloud = self._open(ctx, obj, shoot_credentials(obj), region)
+        return Host(cloud, obj.metadata.namespace, obj.metadata.name)
 
 
 def _machine(config: BastionConfig, cluster: Cluster, where: str) -> BastionConfig:
