@@ -82,12 +82,27 @@ class Cloud:
 
     def request(self, operation: str, **parameters: Any) -> Raw:
         """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
+        return self.answer(operation, lambda client: getattr(client, operation)(**parameters))
+
+    def items(self, operation: str, answer_key: str, **parameters: Any) -> list[Raw]:
+        """Return a list of all pages (boto3 documentation, "Paginators"). Raises as `request`."""
+
+        def send(client: Any) -> Any:
+            if client.can_paginate(operation):
+                return client.get_paginator(operation).paginate(**parameters).build_full_result()
+            return getattr(client, operation)(**parameters)
+
+        found: list[Raw] = self.answer(operation, send).get(answer_key, [])
+        return found
+
+    def answer(self, operation: str, send: Callable[[Any], Raw]) -> Raw:
+        """Return AWS's response to what `send` does with the client. Raises as `request`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         client = self._client()  # may send a request of its own
         _sending.check = self._check
         try:
-            answer: Raw = getattr(client, operation)(**parameters)
+            return send(client)
         except ClientError as error:
             said = error.response.get("Error", {})
             code = str(said.get("Code", "Unknown"))
@@ -97,19 +112,6 @@ class Cloud:
             raise _unanswered(operation, error) from error
         finally:
             _sending.check = None
-        return answer
-
-    def describe(
-        self, operation: str, answer_key: str, filters: list[Raw], filters_key: str = "Filters"
-    ) -> list[Raw]:
-        """Return all matching EC2 resources, of all pages."""
-        wanted: Raw = {filters_key: filters}
-        page = self.request(operation, **wanted)
-        found: list[Raw] = page[answer_key]
-        while page.get("NextToken"):
-            page = self.request(operation, **wanted, NextToken=page["NextToken"])
-            found += page[answer_key]
-        return found
 
     def remove(self, operation: str, **parameters: Any) -> None:
         """Send a request that deletes; a resource that does not exist is success."""

@@ -131,8 +131,8 @@ TYPES = (
 
 def describe(cloud: Cloud, type: ResourceType, filters: list[Raw]) -> list[Raw]:
     """Return the resources that match all filters, without those that are gone."""
-    wanted = [*filters, *type.alive]
-    found = cloud.describe(type.describe, type.answer_key, wanted, type.filters_key)
+    wanted = {type.filters_key: [*filters, *type.alive]}
+    found = cloud.items(type.describe, type.answer_key, **wanted)
     if type is not INSTANCE:
         return found
     return [instance for reservation in found for instance in reservation["Instances"]]

@@ -67,7 +67,7 @@ class AwsFullRehearsal(AwsRehearsal):
     def inject_failure(self, scenario: str) -> None:
         """Start the scenario, after a simulated backup of each shoot's etcd."""
         s3 = self.account.service("s3", self.region)
-        made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
+        made = {bucket["Name"] for bucket in s3.items("list_buckets", "Buckets")}
         for entry in self._entries:
             name = entry["metadata"]["name"]
             bucket = entry["spec"]["bucketName"]

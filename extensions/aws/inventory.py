@@ -28,18 +28,17 @@ def everything(account: SimulatedAccount, region: str) -> Iterator[ExternalResou
                 own = tags.as_dict(item)
                 yield ExternalResource(type=type.name, id=id, tags=own, region=region)
     for type, listing in zip(iam.TYPES, ("list_roles", "list_instance_profiles"), strict=True):
-        answer = account.service("iam", region).request(listing)
-        for item in answer[f"{type.answer_key}s"]:
+        for item in account.service("iam", region).items(listing, f"{type.answer_key}s"):
             id = item[type.id_key]
             for described in iam.look(ec2, type, id):
                 own = tags.as_dict(described)
                 yield ExternalResource(type=type.name, id=id, tags=own, region=region)
-    for name in (str(bucket["Name"]) for bucket in s3.request("list_buckets")["Buckets"]):
+    for name in (str(bucket["Name"]) for bucket in s3.items("list_buckets", "Buckets")):
         own = Bucket(s3, name).tags() or tags.bucket_mark(name)  # it will get its tag next
         yield ExternalResource(type=BUCKET, id=name, tags=own, region=region)
-        answer = s3.request("list_objects_v2", Bucket=name, Delimiter="/")
-        for common_prefix in answer.get("CommonPrefixes") or ():
-            yield objects_under(name, common_prefix["Prefix"], region)
+        folders = s3.items("list_objects_v2", "CommonPrefixes", Bucket=name, Delimiter="/")
+        for folder in folders:
+            yield objects_under(name, folder["Prefix"], region)
     yield from _in_route53(account.service("route53", GLOBAL), region)
 
 
@@ -56,12 +55,12 @@ def _is_of_aws(one: Raw) -> bool:
 
 
 def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
-    for zone in route53.request("list_hosted_zones")["HostedZones"]:
+    listing = "list_resource_record_sets"
+    for zone in route53.items("list_hosted_zones", "HostedZones"):
         zone_id = zone["Id"].rpartition("/")[2]
-        answer = route53.request("list_resource_record_sets", HostedZoneId=zone_id)
         values = {
             (record["Name"].removesuffix("."), record["Type"]): record["ResourceRecords"]
-            for record in answer["ResourceRecordSets"]
+            for record in route53.items(listing, "ResourceRecordSets", HostedZoneId=zone_id)
             if record["Type"] not in _OF_THE_ZONE
         }
         for (name, type), own in values.items():

@@ -82,11 +82,7 @@ class Records:
 
     def zones(self) -> list[tuple[str, str]]:
         """Return id and name of each public hosted zone."""
-        page = self.cloud.request("list_hosted_zones")
-        zones: list[Raw] = page["HostedZones"]
-        while page["IsTruncated"]:
-            page = self.cloud.request("list_hosted_zones", Marker=page["NextMarker"])
-            zones += page["HostedZones"]
+        zones = self.cloud.items("list_hosted_zones", "HostedZones")
         public = [zone for zone in zones if not zone["Config"]["PrivateZone"]]
         return [(zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public]
 

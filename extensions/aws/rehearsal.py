@@ -127,7 +127,7 @@ def _attach_vpn_gateways(ec2: Cloud) -> None:
 
 
 def _delete_vpn_gateways(ec2: Cloud) -> None:
-    for gateway in ec2.describe("describe_vpn_gateways", "VpnGateways", []):
+    for gateway in ec2.items("describe_vpn_gateways", "VpnGateways"):
         id = gateway["VpnGatewayId"]
         for attachment in gateway["VpcAttachments"]:
             ec2.remove("detach_vpn_gateway", VpnGatewayId=id, VpcId=attachment["VpcId"])

@@ -80,12 +80,12 @@ def control(namespace) -> ControlPlane:
 def vpcs(ec2, shoot) -> list[str]:
     return [
         vpc["VpcId"]
-        for vpc in ec2.describe("describe_vpcs", "Vpcs", tags.filters(tags.mark(shoot)))
+        for vpc in ec2.items("describe_vpcs", "Vpcs", Filters=tags.filters(tags.mark(shoot)))
     ]
 
 
 def addresses(ec2, shoot) -> list[str]:
-    found = ec2.describe("describe_addresses", "Addresses", tags.filters(tags.mark(shoot)))
+    found = ec2.items("describe_addresses", "Addresses", Filters=tags.filters(tags.mark(shoot)))
     return [address["AllocationId"] for address in found]
 
 

@@ -59,14 +59,14 @@ def network(url, call, namespace, cluster) -> dict:
 
 def instances(ec2, namespace) -> list[dict]:
     by_tag = filters(bastion_mark(namespace, "shoot"))
-    found = ec2.describe("describe_instances", "Reservations", by_tag)
+    found = ec2.items("describe_instances", "Reservations", Filters=by_tag)
     every = [instance for reservation in found for instance in reservation["Instances"]]
     return [item for item in every if item["State"]["Name"] != "terminated"]
 
 
 def groups(ec2, namespace) -> list[dict]:
     by_tag = filters(bastion_mark(namespace, "shoot"))
-    return ec2.describe("describe_security_groups", "SecurityGroups", by_tag)
+    return ec2.items("describe_security_groups", "SecurityGroups", Filters=by_tag)
 
 
 def ranges(ec2, namespace) -> set[tuple[str, int]]:

@@ -11,6 +11,7 @@ from actuator import ActuatorError, ErrorCode
 from actuator.errors import CallAbandoned
 from extensions.aws.cloud import GLOBAL, Clouds, Credentials
 from extensions.aws.errors import CloudError
+from extensions.aws.iam import TRUST
 from tests.support.aws.objects import REGION
 
 
@@ -62,8 +63,28 @@ def test_no_request_leaves_after_the_call_was_abandoned(account, url, key):
     cloud.request("describe_vpcs")
     with pytest.raises(CallAbandoned):
         cloud.request("create_vpc", CidrBlock="10.0.0.0/16")
-    left = account.service("ec2", REGION).describe("describe_vpcs", "Vpcs", [])
+    left = account.service("ec2", REGION).items("describe_vpcs", "Vpcs")
     assert [vpc for vpc in left if not vpc["IsDefault"]] == []
+
+
+@pytest.mark.parametrize(
+    ("service", "create", "name", "listing", "key"),
+    [
+        ("iam", "create_role", "RoleName", "list_roles", "Roles"),
+        ("route53", "create_hosted_zone", "Name", "list_hosted_zones", "HostedZones"),
+    ],
+    ids=["IAM", "Route 53"],
+)
+def test_a_list_has_all_pages(url, account, service, create, name, listing, key, shoot):
+    cloud = account.service(service, GLOBAL)
+    more = (
+        {"CallerReference": shoot} if service == "route53" else {"AssumeRolePolicyDocument": TRUST}
+    )
+    before = len(cloud.items(listing, key))
+    for number in range(101):  # a page has 100
+        cloud.request(create, **{name: f"{shoot}-{number}.test"}, **more)
+    assert len(cloud.request(listing)[key]) < 101
+    assert len(cloud.items(listing, key)) == before + 101
 
 
 def test_a_cloud_that_does_not_answer_is_a_retryable_error(key):

@@ -145,13 +145,13 @@ def test_other_values_replace_the_first_and_the_same_change_nothing(
 
 def note_requests(monkeypatch) -> list[str]:
     asked: list[str] = []
-    request = Cloud.request
+    answer = Cloud.answer
 
-    def note(cloud, operation, **parameters):
+    def note(cloud, operation, send):
         asked.append(operation)
-        return request(cloud, operation, **parameters)
+        return answer(cloud, operation, send)
 
-    monkeypatch.setattr(Cloud, "request", note)
+    monkeypatch.setattr(Cloud, "answer", note)
     return asked
 
 
@@ -255,16 +255,16 @@ def test_a_shoot_that_wakes_up_creates_the_same_record_again(
 def before_the_first_change(monkeypatch, write) -> list[str]:
     """Call `write` after the records were read and before the first change; list all requests."""
     asked: list[str] = []
-    request = Cloud.request
+    answer = Cloud.answer
 
-    def noted(cloud, operation, **parameters):
+    def noted(cloud, operation, send):
         is_first = operation not in asked
         asked.append(operation)
         if operation == "change_resource_record_sets" and is_first:
             write()
-        return request(cloud, operation, **parameters)
+        return answer(cloud, operation, send)
 
-    monkeypatch.setattr(Cloud, "request", noted)
+    monkeypatch.setattr(Cloud, "answer", noted)
     return asked
 
 
@@ -358,10 +358,10 @@ def test_throttling_is_waited_out_for_30_seconds(
     record = dns_record(namespace)
     records.reconcile(call, record, NO_CLUSTER)
 
-    def throttled(cloud, asked, **parameters):
+    def throttled(cloud, asked, send):
         raise CloudError(asked, code, "Rate exceeded")
 
-    monkeypatch.setattr(Cloud, "request", throttled)
+    monkeypatch.setattr(Cloud, "answer", throttled)
     with pytest.raises(RequeueAfter) as later:
         getattr(records, operation)(call, record, NO_CLUSTER)
     assert later.value.seconds == 30

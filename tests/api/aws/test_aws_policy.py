@@ -48,15 +48,15 @@ BASTION = {"apiVersion": API_VERSION, "kind": "BastionConfig", "ami": "ami-12c61
 def asked(monkeypatch) -> set[str]:
     """The actions of all requests to AWS."""
     found: set[str] = set()
-    request = Cloud.request
+    answer = Cloud.answer
 
-    def note(cloud, operation, **parameters):
+    def note(cloud, operation, send):
         service = cloud._client().meta.service_model.service_name
         action = f"{service}:{''.join(word.capitalize() for word in operation.split('_'))}"
         found.add(NAMED_OTHERWISE.get(action, action))
-        return request(cloud, operation, **parameters)
+        return answer(cloud, operation, send)
 
-    monkeypatch.setattr(Cloud, "request", note)
+    monkeypatch.setattr(Cloud, "answer", note)
     return found
 
 

@@ -128,7 +128,7 @@ def renew(admin, namespace: str, text: str) -> None:
 def vpcs(cloud: Cloud, namespace: str) -> int:
     [(key, value)] = tags.mark(namespace).items()
     filters = [{"Name": f"tag:{key}", "Values": [value]}]
-    return len(cloud.describe("describe_vpcs", "Vpcs", filters))
+    return len(cloud.items("describe_vpcs", "Vpcs", Filters=filters))
 
 
 def test_a_network_is_made_and_deleted_with_the_role_of_the_token(identity, url, ec2, sts, text):

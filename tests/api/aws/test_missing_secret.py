@@ -33,7 +33,7 @@ def vpcs(ec2, namespace):
     """The number of VPCs of the shoot."""
     [(key, value)] = tags.mark(namespace).items()
     filters = [{"Name": f"tag:{key}", "Values": [value]}]
-    return lambda: len(ec2.describe("describe_vpcs", "Vpcs", filters))
+    return lambda: len(ec2.items("describe_vpcs", "Vpcs", Filters=filters))
 
 
 def test_the_process_that_knew_the_credentials_cleans_up_with_them(
