@@ -19,6 +19,7 @@ from generic.testing.fixtures import (
     ShootSettings as ShootSettings,
     ShootUnderTest as ShootUnderTest,
 )
+from generic.testing.gardenapi.fixture import GardenUnderTest as GardenUnderTest
 from generic.testing.landscape.users import (
     ShootOwner as ShootOwner,
     ShootView as ShootView,

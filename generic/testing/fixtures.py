@@ -43,7 +43,7 @@ from generic.testing.shootapi import ShootServers
 from generic.testing.shoots import Shoots
 
 __all__ = ["Seed", "ShootSettings", "ShootUnderTest"]
-pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
+pytest_plugins = ["generic.testing.envtest.pytest_plugin", "generic.testing.gardenapi.fixture"]
 
 K = TypeVar("K", bound=Object)
 _QUIET = Options(metrics_bind_address="0", health_bind_address="0", shutdown_timeout=5.0)

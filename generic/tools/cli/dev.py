@@ -35,16 +35,11 @@ from generic.serving import logs
 from generic.testing.controllers import SEED_KINDS
 from generic.testing.drill.seeds import running_seed
 from generic.testing.envtest.servers import free_port
+from generic.testing.gardenapi.admission import admission_options
 from generic.testing.seed import CRDS, install_crds
 from generic.testing.shootapi import ShootServers
 from generic.testing.shoots import Shoots
-from generic.tools.cli.dev_admission import (
-    USER,
-    admission_manager,
-    banner,
-    options_of,
-    serving_garden,
-)
+from generic.tools.cli.dev_admission import USER, admission_manager, banner, serving_garden
 from generic.tools.cli.development import DevelopmentTarget, announced
 from generic.tools.cli.env import progress
 from generic.tools.cli.load import load_manager, types_option, with_flags
@@ -136,7 +131,12 @@ def _seed(
     ):
         admin = seed.environment.kubeconfig
         mine = seed.environment.user_kubeconfig(_USER)
-        garden = options_of(options, seed.environment.user_kubeconfig(USER), free_port())
+        garden = admission_options(
+            options.extension,
+            seed.environment.user_kubeconfig(USER),
+            options.webhook_config_server_host or "127.0.0.1",
+            free_port(),
+        )
         yield admin, attrs.evolve(with_webhooks(options), kubeconfig=mine), garden
 
 

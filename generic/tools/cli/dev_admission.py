@@ -5,27 +5,26 @@ a user of its own, with exactly the permissions of its chart.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from actuator.errors import NotFound
-from actuator.interface import Client, ProviderConfig, Resource
+from actuator.interface import Client, ProviderConfig
 from actuator.meta import Raw
 from actuator.schema import json_schema
 from generic.kube.client import HttpClient
 from generic.library.manifests import manifest_of
 from generic.library.webhooks import ConfigAdmission, NamespacedCloudProfile, Shoot
-from generic.library.webhooks.admission import policies
 from generic.library.webhooks.configurations import MUTATING, VALIDATING
 from generic.library.webhooks.places import IN_GARDEN
-from generic.library.webhooks.policies import BINDINGS, POLICIES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.manager.webhooks import endpoint_of
+from generic.testing.gardenapi.admission import apply_policies, remove_policies
 from generic.testing.gardenapi.controllers import GardenControllers
 from generic.testing.gardenapi.install import install_garden
 from generic.testing.minimal import POOL, example
@@ -36,8 +35,6 @@ from generic.tools.packaging.chart import yaml_text
 
 USER = "actuator-dev-admission"
 _GARDEN = {place.of for place in IN_GARDEN}
-_OURS = {"app.kubernetes.io/managed-by": USER}
-_SELECTOR = ",".join("=".join(pair) for pair in _OURS.items())
 
 
 def admission_beside(extension: str) -> str:
@@ -59,20 +56,6 @@ def admission_manager(target: DevelopmentTarget, options: Options) -> Manager | 
     return None if reference in ("", "none") else load_manager(reference, (), options)
 
 
-def options_of(options: Options, kubeconfig: Path, port: int) -> Options:
-    """Return the options of the manager of an admission that runs beside another one."""
-    return Options(
-        kubeconfig=kubeconfig,
-        leader_election_id=f"{options.extension}-admission",
-        metrics_bind_address="0",
-        health_bind_address="0",
-        webhook_config_mode="url",
-        webhook_config_url=f"{options.webhook_config_server_host}:{port}",
-        webhook_config_server_host=options.webhook_config_server_host,
-        webhook_config_server_port=port,
-    )
-
-
 @contextmanager
 def serving_garden(
     target: DevelopmentTarget, client: HttpClient, manager: Manager, options: Options | None
@@ -92,11 +75,11 @@ def serving_garden(
     else:
         _remove_webhooks(client, options)
     if not (admissions or admission.webhooks):
-        _remove_policies(client)
+        remove_policies(client)
         yield
         return
     install_garden(client)
-    _apply(client, policies(admissions))
+    apply_policies(client, admissions)
     examples = yaml_text(*example_objects(admissions))
     _examples(target).write_text(examples, encoding="utf-8")
     if admission.webhooks:
@@ -107,20 +90,6 @@ def serving_garden(
 
 def _examples(target: DevelopmentTarget) -> Path:
     return (target.kubeconfig or Path()).parent / "garden.yaml"
-
-
-def _apply(client: Client, wanted: Sequence[tuple[Resource, Raw]]) -> None:
-    _remove_policies(client, [item["metadata"]["name"] for _, item in wanted])
-    for resource, item in wanted:
-        client.apply(resource, {**item, "metadata": {**item["metadata"], "labels": _OURS}})
-
-
-def _remove_policies(client: Client, kept: Collection[str] = ()) -> None:
-    """Remove the policies of the code before a change."""
-    for resource in (BINDINGS, POLICIES):
-        for found in client.list(resource, label_selector=_SELECTOR):
-            if (name := found["metadata"]["name"]) not in kept:
-                client.delete(resource, name)
 
 
 def _remove_webhooks(client: Client, options: Options) -> None:
