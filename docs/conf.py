@@ -126,10 +126,10 @@ def metrics() -> str:
 
 def alerts() -> str:
     """Return a table of the alerts, each with its runbook."""
-    from generic.tools.monitoring import ALERTS
+    from generic.tools.monitoring import ALERTS, never_scraped
 
     rows = []
-    for one in ALERTS:
+    for one in (*ALERTS, never_scraped("EXTENSION")):
         name = f"[{one['alert']}](/docs/runbooks/{one['alert'].lower()}.md)"
         delay = f", after {one['for']}" if "for" in one else ""
         when = f"*Severity: {one['labels']['severity']}{delay}*"
@@ -142,7 +142,10 @@ def expressions(kind: str) -> str:
     from generic.tools.monitoring import ALERTS, RECORDINGS
 
     rules = RECORDINGS if kind == "record" else ALERTS
-    return "\n\n".join(f"`{one[kind]}`\n\n```text\n{one['expr']}\n```" for one in rules)
+    labels = [" ".join(one.get("labels", {}).values()) for one in rules]
+    names = [f"`{one[kind]}` {text}" for one, text in zip(rules, labels, strict=True)]
+    shown = zip(names, rules, strict=True)
+    return "\n\n".join(f"{name}\n\n```text\n{one['expr']}\n```" for name, one in shown)
 
 
 def flags() -> str:

@@ -78,6 +78,7 @@ _SCRAPES = 12.0
 _GRAFANA = {
     "$__rate_interval": "2m",
     "$__interval": "5m",
+    "$period:1h": "10m:5s",
     "$period": "10m",
     "$seed": ".*",
     "$extension": ".+",

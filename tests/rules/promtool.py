@@ -5,6 +5,7 @@
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,15 +16,25 @@ from pathlib import Path
 import attrs
 
 from actuator.meta import Raw
-from generic.tools.monitoring import ALERTS, RECORDINGS, rule_file
+from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, never_scraped, rule_file
 from hack.observe.programs import find_program
-from tests.rules.situations import ALERTED, RECORDED, Situation
+from tests.rules import causes
+from tests.rules.situations import ALERTED, RECORDED
+from tests.support.rules.extension import EXTENSION
+from tests.support.rules.series import Series, labelled, together
 
 RULES: Sequence[Raw] = (*RECORDINGS, *ALERTS)
 _GROUP = "actuator"
-_OURS = "and on (job) actuator_build_info"
-"""Limits the metrics of controller-runtime and client-go to those of this framework."""
-_SECONDS = 300.0
+_SECONDS = 600.0
+_SEEDS = ("", "second")
+"""Each situation is seen twice, in one Prometheus: rules must keep the label `seed`."""
+_BY_SEED = (
+    *("ActuatorDeletionStuck", "ActuatorDeletionStuckMore", "ActuatorTypeUnserved"),
+    "ActuatorSeedUnmonitored",
+)
+"""Alerts on a cause that several extensions share."""
+_JOBS = ("job", "twice")
+"""Two jobs that scrape the same target."""
 
 
 def problems(
@@ -33,60 +44,135 @@ def problems(
 
     Tests each rule in its own situations, or only the rules `about`.
     """
-    written = _write_rules(folder / "rules.json", rules)
+    written = _write(folder / "rules.json", rule_file([{"name": _GROUP, "rules": rules}]))
     tested = []
     for number, rule in enumerate(rules if about is None else about):
-        # No rule needs an alert, so each is tested without the other alerts.
-        needed = [item for item in rules if "record" in item or name_of(item) == name_of(rule)]
-        needs = _write_rules(folder / f"rules-{number}.json", needed)
-        tested.append(folder / f"cases-{number}.json")
-        tested[-1].write_text(json.dumps(_cases(rule, needs)))
-    checked = ["check", "rules", "--lint=all", "--lint-fatal", str(written)]
-    for command in (checked, ["test", "rules", *map(str, tested)]):
-        arguments = [str(promtool), *command]
-        done = subprocess.run(
-            arguments, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-        if done.returncode:
-            return f"{done.stdout}{done.stderr}"
-    return None
+        place = list(map(name_of, RULES)).index(name_of(rule))  # a mutant may have another name
+        alone = rule_file([{"name": _GROUP, "rules": [rules[place]]}])
+        needs = _write(folder / f"rules-{number}.json", alone)
+        tested.append(_write(folder / f"cases-{number}.json", _cases(needs, list(_tests(rule)))))
+    found = _errors(promtool, ["check", "rules", "--lint=all", "--lint-fatal", str(written)])
+    return found or _errors(promtool, ["test", "rules", *map(str, tested)])
 
 
-def _write_rules(path: Path, rules: Sequence[Raw]) -> Path:
-    groups = [{"name": _GROUP, "rules": rules}]
-    path.write_text(json.dumps(rule_file(groups)))  # JSON is YAML
+def situation_problems(promtool: Path, situation: causes.Situation, folder: Path) -> str | None:
+    """Return promtool's errors about a situation of a whole extension, with all rules."""
+    extra = [never_scraped(EXTENSION)] if situation.is_expected else []
+    groups = [*GROUPS, {"name": "expected", "rules": extra}]
+    rules = _write(folder / "rules.json", rule_file(groups))
+    asked = [
+        _asked(causes.PAGES, minute, [_sample({"alertname": k}, v) for k, v in pages.items()])
+        for minute, pages in situation.pages.items()
+    ] + [
+        _asked(expr, minute, [_sample({}, value)])
+        for minute, numbers in situation.numbers.items()
+        for expr, value in numbers.items()
+    ]
+    test = {
+        "name": situation.text,
+        "interval": "1m",
+        "input_series": _input(situation.series),
+        "promql_expr_test": asked,
+    }
+    cases = _cases(rules, [test], [group["name"] for group in groups], situation.every)
+    return _errors(promtool, ["test", "rules", str(_write(folder / "cases.json", cases))])
+
+
+def _write(path: Path, content: Raw) -> Path:
+    path.write_text(json.dumps(content))  # JSON is YAML
     return path
 
 
-def _cases(rule: Raw, needs: Path) -> Raw:
+def _errors(promtool: Path, arguments: Sequence[str]) -> str | None:
+    command = [str(promtool), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return f"{done.stdout}{done.stderr}" if done.returncode else None
+
+
+def _cases(
+    rules: Path, tests: Sequence[Raw], groups: Sequence[str] = (_GROUP,), every: int = 1
+) -> Raw:
     return {
-        "rule_files": [needs.name],
-        "evaluation_interval": "1m",
-        "group_eval_order": [_GROUP],
-        "tests": list(_tests(rule)),
+        "rule_files": [rules.name],
+        "evaluation_interval": f"{every}m",
+        "group_eval_order": list(groups),
+        "tests": list(tests),
     }
 
 
+def _input(series: Series) -> list[Raw]:
+    return [{"series": str(name), "values": values} for name, values in series.items()]
+
+
+def _asked(expr: str, minute: int, expected: Sequence[Raw]) -> Raw:
+    return {"expr": expr, "eval_time": f"{minute}m", "exp_samples": list(expected)}
+
+
+def _sample(labels: dict[str, str], value: float) -> Raw:
+    matchers = ", ".join(f'{key}="{text}"' for key, text in labels.items() if text)
+    return {"labels": f"{{{matchers}}}", "value": value}
+
+
+def _in_seeds(series: Series) -> Series:
+    return together(labelled(series, seed=seed) for seed in _SEEDS)
+
+
 def _tests(rule: Raw) -> Iterator[Raw]:
-    """Yield a test for the example of a recorded series, or for each situation of an alert."""
+    """Yield a test for each example of a recorded series, or each situation of an alert."""
     name = name_of(rule)
     if "record" in rule:
-        series, labels, value = attrs.astuple(RECORDED[name])
-        expected = {"labels": f"{{{labels}}}", "value": value}
-        yield _test(name, Situation(series, 120), f"round({name}, 1e-6)", [expected])
+        for example in RECORDED[name]:
+            scraped = together(_scraped_by(job, example.series) for job in _JOBS)
+            # The series of another program, which our rules must ignore.
+            metrics = {k: v for k, v in example.series.items() if not k.metric.startswith("seed:")}
+            strangers = labelled(metrics, extension="", job="stranger")
+            expected = [
+                _sample({"extension": "ext", "seed": seed, **example.labels}, example.value)
+                for seed in _SEEDS
+                if example.value is not None
+            ]
+            labels = ", ".join(f'{k}="{v}"' for k, v in rule.get("labels", {}).items())
+            asked = _asked(f"round({rule['record']}{{{labels}}}, 1e-6)", 120, expected)
+            yield _test(name, together([_in_seeds(scraped), strangers]), asked)
         return
-    shown = f'count by (alertname, severity) (ALERTS{{alertname="{name}", alertstate="firing"}})'
-    labels = f'{{alertname="{name}", severity="{rule["labels"]["severity"]}"}}'
+    alert, severity = rule["alert"], rule["labels"]["severity"]
+    shown = f'count by (severity) (ALERTS{{alertname="{alert}", alertstate="firing"}})'
     fires, quiet = ALERTED[name]
-    yield _test(f"{name} fires", fires, shown, [{"labels": labels, "value": 1}])
+    number = 2 if alert in _BY_SEED else 3
+    asked = _asked(shown, fires.minute, [_sample({"severity": severity}, number)])
+    yield _test(f"{name} fires", _three_times(fires.series), asked)
     for situation in quiet:
-        yield _test(f"{name} is quiet", situation, shown, [])
+        yield _test(f"{name} is quiet", situation.series, _asked(shown, situation.minute, []))
 
 
-def _test(name: str, situation: Situation, expr: str, expected: list[Raw]) -> Raw:
-    series = [{"series": item, "values": values} for item, values in situation.series.items()]
-    asked = {"expr": expr, "eval_time": f"{situation.minute}m", "exp_samples": expected}
-    return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
+def _scraped_by(job: str, series: Series) -> Series:
+    """Return the series under a job; the second job misses one, so that shares differ."""
+    found = labelled(series, job=job)
+    if any(name.metric.startswith("seed:") for name in series):
+        return series if job == _JOBS[0] else {}  # recorded, not scraped
+    return found if job == _JOBS[0] or len(found) == 1 else dict(list(found.items())[:-1])
+
+
+def _three_times(series: Series) -> Series:
+    """Return the series of one extension in two seeds, and of another one in the second seed."""
+    other = {
+        name.but(extension="other") if ("extension", "ext") in name.labels else name: values
+        for name, values in series.items()
+    }
+    first, second, third = (
+        labelled(found, seed=seed)
+        for found, seed in ((series, "first"), (series, "second"), (other, "second"))
+    )
+    return {**first, **second, **third}
+
+
+def _test(name: str, series: Series, asked: Raw) -> Raw:
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": _input(series),
+        "promql_expr_test": [asked],
+    }
 
 
 @attrs.frozen
@@ -108,24 +194,42 @@ def mutants() -> Iterator[Mutant]:
 
 
 def name_of(rule: Raw) -> str:
-    """Return the name of an alert or of a recorded series."""
-    name: str = rule.get("alert") or rule["record"]
-    return name
+    """Return the name of an alert with its severity, or of a recorded series with its labels."""
+    labels = rule.get("labels", {}).values()
+    return " ".join((rule.get("alert") or rule["record"], *labels))
 
 
 def _broken(rule: Raw) -> Iterator[tuple[str, Raw]]:
     expr = rule["expr"]
     if "record" in rule:
-        yield "is doubled", {**rule, "expr": f"2 * ({expr})"}
+        yield "is doubled", {**rule, "expr": f"2 * ({expr}) + 1"}
     else:
         yield "never fires", {**rule, "expr": f"({expr}) and vector(1) > 1"}
         yield "fires late", {**rule, "for": "36h"}
+        yield "fires always", {**rule, "expr": f"({expr}) or vector(1)"}
         if "for" in rule:
             yield "fires at once", {**rule, "for": "0s"}
         other = "info" if rule["labels"]["severity"] != "info" else "warning"
         yield "has another severity", {**rule, "labels": {"severity": other}}
-    if _OURS in expr:
-        yield "is about strangers too", {**rule, "expr": expr.replace(_OURS, "")}
+    for text, find, put in _MUTATIONS:
+        if find.search(expr):
+            yield text, {**rule, "expr": find.sub(put, expr)}
+
+
+_MUTATIONS = (
+    ("is about strangers too", re.compile('extension!=""'), ""),
+    (
+        "counts a target once for each job",
+        re.compile(r"max by \((?=seed, extension, instance)"),
+        "sum by (",
+    ),
+    ("loses the seed", re.compile(r"(?<!max )by \(seed, "), "by ("),
+    ("loses the extension", re.compile(r"by \(seed, extension\b(?!, instance)"), "by (seed"),
+    ("extrapolates", re.compile(r"max_over_time\(.* or (?=round\(increase)"), ""),
+    ("ignores resets", re.compile(r"^(sum by [^/]*) or round\(increase\([^)]*\)\)\)\)$"), r"\1))"),
+    ("has lost an exception", re.compile(r" unless on .*"), ""),
+)
+"""A description of each mutation, where it applies, and the replacement."""
 
 
 def unnoticed(promtool: Path) -> tuple[int, list[str]]:

@@ -1,19 +1,18 @@
 """Situations in which each alert must and must not fire, and values of recorded series.
 
-Data for `promtool test rules` (see `promtool`). Time starts at 0, with a sample every minute. The
-series of "stranger" belong to another program, which our rules must ignore.
+Data for `promtool test rules` (see `promtool`). Time starts at 0, with a sample every minute.
+Alerts read recorded series only. Not here: a whole extension, and all alerts at once (`causes`).
 """
 
 from collections.abc import Mapping, Sequence
 
 import attrs
 
-Series = Mapping[str, str]
+from generic.tools.monitoring.objectives import BURN, ERRORS, OBJECTIVES
+from tests.support.rules.series import Series, each, one
 
-_CK = 'job="ext", controller="infra", kind="Infrastructure"'
-_C = 'job="ext", controller="infra"'
-_STRANGER = 'job="stranger", controller="pods"'
-_BUILD = {'actuator_build_info{job="ext", version="1"}': "1x2000"}
+_E = {"extension": "ext"}
+_CK = {"controller": "infra", "kind": "Infrastructure"}
 
 
 @attrs.frozen
@@ -26,293 +25,378 @@ class Situation:
 
 @attrs.frozen
 class Recorded:
-    """Series, and the expected recording at minute 120: labels without the name, and value."""
+    """Series, and the expected recording at minute 120: labels but the extension, and value."""
 
     series: Series
-    labels: str
-    value: float
+    labels: Mapping[str, str]
+    value: float | None
 
 
-def _counter(metric: str, labels: str) -> tuple[Situation, list[Situation]]:
-    """Return the situations of an alert on any increase of a counter."""
-    name = f"{metric}{{{labels}}}"
-    return Situation({name: "0x10 1x60"}, 15), [Situation({name: "7x60"}, 15)]
+def _seed(name: str, values: str, /, **labels: str) -> Series:
+    return one(f"seed:actuator_{name}", values, **_E, **labels)
 
 
-def _by(label: str, metric: str, labels: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Return one series for each value of a label."""
-    return {f'{metric}{{{labels}, {label}="{name}"}}': value for name, value in values.items()}
+def _stuck(values: str, cause: str = "ERR_A", extension: str = "ext") -> Series:
+    return one("seed:actuator_stuck_shoots:sum", values, extension=extension, cause=cause)
 
 
-def _deletions(**outcomes: str) -> dict[str, str]:
-    return _by("outcome", "actuator_deletions_total", _CK, outcomes)
+def _api(values: str) -> Series:
+    return _seed("api_errors:ratio", values)
 
 
-def _terminating(**states: str) -> dict[str, str]:
-    return _by("state", "actuator_terminating_objects", _CK, states)
+def _over(name: str, over: str, under: str, late: int, /, **labels: str) -> "Alerted":
+    """Return the situations of an alert on a value, which fires only from minute `late` on."""
+    fires = Situation(_seed(name, f"{over}x200", **labels), late)
+    quiet = [Situation(_seed(name, f"{under}x200", **labels), 150)]
+    if late > 2:
+        quiet.append(Situation(fires.series, late - 4))
+    return fires, quiet
 
 
-def _oldest(values: str) -> dict[str, str]:
-    return {f"actuator_terminating_oldest_deletion_timestamp_seconds{{{_CK}}}": values}
+def _orphans(**ages: str) -> Series:
+    return each("seed:actuator_open_orphans:sum", "age", ages, **_E)
 
 
-def _errors(code: str, values: str, operation: str = "delete") -> dict[str, str]:
-    return _by("code", "actuator_errors_total", f'{_C}, operation="{operation}"', {code: values})
+_TARGETS = "targets:count"
+Alerted = tuple[Situation, Sequence[Situation]]
 
-
-def _leaders(job: str, *values: str) -> dict[str, str]:
-    replicas = {str(number): value for number, value in enumerate(values)}
-    labels = f'job="{job}", name="lease"'
-    return _by("instance", "leader_election_master_status", labels, replicas)
-
-
-def _reconciles(who: str, errors: str, successes: str) -> dict[str, str]:
-    results = {"error": errors, "success": successes}
-    failed = {f"controller_runtime_reconcile_errors_total{{{who}}}": errors}
-    return failed | _by("result", "controller_runtime_reconcile_total", who, results)
-
-
-def _waits(who: str, **buckets: str) -> dict[str, str]:
-    named = {name.lstrip("_").replace("Inf", "+Inf"): v for name, v in buckets.items()}
-    return _by("le", "workqueue_queue_duration_seconds_bucket", who, named)
-
-
-def _requests(job: str, **codes: str) -> dict[str, str]:
-    named = {name.lstrip("_").replace("none", "<error>"): v for name, v in codes.items()}
-    return _by("code", "rest_client_requests_total", f'job="{job}", method="GET"', named)
-
-
-_LONGEST = "workqueue_longest_running_processor_seconds"
-_PANICS = "controller_runtime_reconcile_panics_total"
-_RENEWED = 'actuator_heartbeat_last_renewal_timestamp_seconds{job="ext"}'
-_UNSERVED = 'actuator_unserved_objects{job="ext", kind="workers", type="acmee"}'
-_AGE = 'actuator_informer_stream_age_seconds{job="ext", kind="infrastructures"}'
-_ORPHANED = f'actuator_orphaned_resources_reported_total{{{_C}, resource_type="vpc"}}'
-_HOOK = 'actuator_webhook_outcomes_total{job="ext", webhook="mutate"'
-_EXPIRY = 'actuator_webhook_certificate_expiry_timestamp_seconds{job="ext"}'
-_COLLECTOR = 'actuator_collector_errors_total{job="ext", collector="terminating"}'
-
-ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
-    "ActuatorDeletionStuck": (
-        Situation(_oldest("0x200"), 80),
-        [Situation(_oldest("0x200"), 70), Situation(_oldest("3000x200"), 100)],
+_HAND_WRITTEN: Mapping[str, Alerted] = {
+    "ActuatorDeletionStuck warning": (
+        Situation({**_stuck("1x60"), **_stuck("2x60", extension="other")}, 20),
+        [Situation(_stuck("1x60"), 12), Situation(_stuck("0x60"), 30)],
     ),
-    "ActuatorDeletionStuckForLong": (
-        Situation(_oldest("0x1500"), 1460),
-        [Situation(_oldest("0x1500"), 1445), Situation(_oldest("9000x1500"), 1460)],
-    ),
-    "ActuatorDeletionGaveUp": (
-        Situation(_terminating(gave_up="1x20"), 10),
+    "ActuatorDeletionStuckMore warning": (
+        Situation(_stuck("1x99 2x99"), 120),
         [
-            Situation(_terminating(gave_up="1x20"), 3),
-            Situation(_terminating(failing="1x20", gave_up="0x20"), 10),
+            Situation(_stuck("1x99 2x99"), 110),
+            Situation(_stuck("1x99 4x99"), 120),
+            Situation(_stuck("0x99 1x99"), 120),
+            Situation(_stuck("2x99 1x99"), 120),
+            Situation(_stuck("1x99 2x99"), 199),
         ],
     ),
-    "ActuatorDeletionFailureRatioHigh": (
-        Situation(_deletions(failed="0+1x200", deleted="0+0.2x200"), 120),
+    "ActuatorResourcesOrphaned info": (
+        Situation(_orphans(**{"1d": "1x60", "older": "0x60"}), 5),
+        [Situation(_orphans(**{"1d": "0x60"}), 5)],
+    ),
+    "ActuatorOrphansMany warning": (
+        Situation(_orphans(**{"1d": "60x60", "7d": "41x60", "older": "0x60"}), 20),
         [
-            Situation(_deletions(failed="0+0.2x200", deleted="0+1x200"), 120),
-            Situation(_deletions(failed="0x60 1x100", deleted="0x160"), 110),
-            Situation(_deletions(skipped="0+1x200", deleted="0+0.1x200"), 120),
-            Situation(_deletions(failed="0+1x200", deleted="0+0.2x200"), 20),
+            Situation(_orphans(**{"1d": "60x60", "7d": "40x60"}), 20),
+            Situation(_orphans(**{"1d": "60x60", "7d": "41x60"}), 12),
+            Situation(_orphans(**{"1d": "600x60", "older": "1x60"}), 20),
         ],
     ),
-    "ActuatorNoDeletionProgress": (
-        Situation(_terminating(failing="1x300") | _deletions(deleted="0x300"), 150),
+    "ActuatorFinalizerRemovedExternally warning": _over(
+        "finalizers_removed_externally:sum", "1", "0", 2, **_CK
+    ),
+    "ActuatorSeedFinalizersStripped info": _over(
+        "seed_finalizers_stripped:sum", "1", "0", 2, resource="machines"
+    ),
+    "ActuatorDown critical": _over(_TARGETS, "0", "1", 12),
+    "ActuatorUninstalled warning": (
+        Situation(
+            {
+                **_seed(_TARGETS, "2x30 stale"),
+                **one(f"seed:actuator_{_TARGETS}", "1x200", extension="b"),
+            },
+            50,
+        ),
         [
-            Situation(_terminating(failing="1x300") | _deletions(deleted="0x300"), 100),
-            Situation(_terminating(failing="1x300") | _deletions(orphaned="0+1x300"), 150),
-            Situation(_terminating(foreign_finalizer="1x300", failing="0x300"), 150),
+            Situation(
+                {
+                    **_seed(_TARGETS, "2x30 stale"),
+                    **one(f"seed:actuator_{_TARGETS}", "1x200", extension="b"),
+                },
+                36,
+            ),
+            Situation(_seed(_TARGETS, "2x200"), 50),
+            Situation(_seed(_TARGETS, "0x30 stale"), 50),
+            Situation(_seed(_TARGETS, "2x30 stale", seed="dead"), 50),
         ],
     ),
-    "ActuatorResourcesOrphaned": (
-        Situation({_ORPHANED: "_x10 1x100"}, 15),
-        [Situation({_ORPHANED: "_x10 1x100"}, 90)],
-    ),
-    "ActuatorFinalizerRemovedExternally": _counter(
-        "actuator_finalizers_removed_externally_total", _CK
-    ),
-    "ActuatorForceDeletionsFrequent": (
-        Situation(_deletions(orphaned="0+0.2x60", force_deleted="0+0.2x60"), 45),
+    "ActuatorSeedUnmonitored critical": (
+        Situation(_seed(_TARGETS, "2x30 stale"), 50),
         [
-            Situation(_deletions(orphaned="0x10 3x60", force_deleted="0x70"), 45),
-            Situation(_deletions(orphaned="0x10 9x60", force_deleted="0x70"), 13),
-            Situation(_deletions(deleted="0+1x60", orphaned="0x60"), 45),
+            Situation(_seed(_TARGETS, "2x30 stale", seed="a"), 36),
+            Situation(_seed(_TARGETS, "2x30 stale"), 50),
+            Situation(_seed(_TARGETS, "2x200", seed="a"), 50),
         ],
     ),
-    "ActuatorForceDeletionsOverBudget": _counter("actuator_force_deletions_over_budget_total", _CK),
-    "ActuatorSeedFinalizersStripped": _counter(
-        "actuator_seed_finalizers_stripped_total", f'{_C}, resource="machines.machine"'
-    ),
-    "ActuatorInfraAccessDenied": (
-        Situation(_errors("ERR_INFRA_UNAUTHORIZED", "0+1x60"), 45),
+    "ActuatorApiErrorsHigh warning": _over("api_errors:ratio", "0.06", "0.04", 17),
+    "ActuatorLeaderMissing critical": (
+        Situation({**_seed("leaders:sum", "0x60", name="lease"), **_api("0.4x60")}, 7),
         [
-            Situation(_errors("ERR_INFRA_UNAUTHORIZED", "0+1x60", "reconcile"), 45),
-            Situation(_errors("ERR_INFRA_DEPENDENCIES", "0+1x60"), 45),
-            Situation(_errors("ERR_INFRA_UNAUTHORIZED", "0x10 2x60"), 45),
-            Situation(_errors("ERR_INFRA_UNAUTHORIZED", "0+1x60"), 10),
+            Situation(_seed("leaders:sum", "0x60", name="lease"), 3),
+            Situation(_seed("leaders:sum", "1x60", name="lease"), 10),
+            Situation({**_seed("leaders:sum", "0x60", name="lease"), **_api("1x60")}, 30),
         ],
     ),
-    "ActuatorDown": (
-        Situation({'actuator_build_info{job="ext", version="1"}': "1x10 stale"}, 30),
+    "ActuatorLeaderDuplicate critical": _over("leaders:sum", "2", "1", 5, name="lease"),
+    "ActuatorHeartbeatStale critical": (
+        Situation({**_seed("heartbeat_age_seconds:max", "150x60"), **_api("0.4x60")}, 5),
         [
-            Situation({'actuator_build_info{job="ext", version="1"}': "1x10 stale"}, 15),
-            Situation(_BUILD, 30),
+            Situation(_seed("heartbeat_age_seconds:max", "150x60"), 1),
+            Situation(_seed("heartbeat_age_seconds:max", "100x60"), 10),
+            Situation({**_seed("heartbeat_age_seconds:max", "150x60"), **_api("1x60")}, 30),
         ],
     ),
-    "ActuatorLeaderMissing": (
-        Situation(_BUILD | _leaders("ext", "0x20", "0x20"), 10),
+    "ActuatorStreamStale warning": (
+        Situation({**_seed("stream_age_seconds:max", "400x60", kind="a"), **_api("0.4x60")}, 7),
         [
-            Situation(_BUILD | _leaders("ext", "0x20", "1x20"), 10),
-            Situation(_BUILD | _leaders("ext", "0x20", "0x20"), 3),
-            Situation(_BUILD | _leaders("stranger", "0x20"), 10),
+            Situation(_seed("stream_age_seconds:max", "400x60", kind="a"), 3),
+            Situation(_seed("stream_age_seconds:max", "60x60", kind="a"), 10),
+            Situation({**_seed("stream_age_seconds:max", "400x60", kind="a"), **_api("1x60")}, 30),
         ],
     ),
-    "ActuatorLeaderDuplicate": (
-        Situation(_BUILD | _leaders("ext", "1x20", "1x20"), 5),
+    "ActuatorTypeUnserved warning": _over(
+        "unserved_objects:max", "2", "0", 17, kind="workers", type="acmee"
+    ),
+    "ActuatorReconcilePanics warning": _over("panics:sum", "1", "0", 2, controller="infra"),
+    "ActuatorWorkerStuck warning": _over(
+        "longest_call_seconds:max", "4000", "3000", 7, name="infra"
+    ),
+    "ActuatorQueueSlow warning": (
+        Situation(_seed("queue_wait_seconds:p99", "400x60", controller="infra"), 17),
         [
-            Situation(_BUILD | _leaders("ext", "1x20", "0x20"), 5),
-            Situation(_BUILD | _leaders("ext", "1x20", "1x20"), 1),
-            Situation(_BUILD | _leaders("stranger", "1x20", "1x20"), 5),
+            Situation(_seed("queue_wait_seconds:p99", "400x60", controller="infra"), 13),
+            Situation(_seed("queue_wait_seconds:p99", "200x60", controller="infra"), 30),
+            Situation(
+                {**_seed("queue_wait_seconds:p99", "400x60", controller="infra"), **_stuck("1x60")},
+                30,
+            ),
         ],
     ),
-    "ActuatorHeartbeatStale": (
-        Situation({_RENEWED: "60x60"}, 10),
-        [
-            Situation({_RENEWED: "60x60"}, 4),
-            Situation({_RENEWED: "0x60"}, 10),
-            Situation({_RENEWED: "0+60x60"}, 10),
-        ],
-    ),
-    "ActuatorTypeUnserved": (
-        Situation({_UNSERVED: "2x60"}, 30),
-        [Situation({_UNSERVED: "2x9"}, 30), Situation({_UNSERVED: "2x60"}, 9)],
-    ),
-    "ActuatorStreamStale": (
-        Situation({_AGE: "400x60"}, 10),
-        [Situation({_AGE: "400x60"}, 3), Situation({_AGE: "60x60"}, 10)],
-    ),
-    "ActuatorReconcileErrorsHigh": (
-        Situation(_BUILD | _reconciles(_C, "0+1x60", "0+1x60"), 45),
-        [
-            Situation(_BUILD | _reconciles(_C, "0+1x60", "0+10x60"), 45),
-            Situation(_BUILD | _reconciles(_C, "0+1x60", "0+1x60"), 20),
-            Situation(_BUILD | _reconciles(_STRANGER, "0+1x60", "0+1x60"), 45),
-        ],
-    ),
-    "ActuatorReconcilePanics": (
-        Situation(_BUILD | {f"{_PANICS}{{{_C}}}": "0x5 1x20"}, 10),
-        [
-            Situation(_BUILD | {f"{_PANICS}{{{_C}}}": "1x20"}, 10),
-            Situation(_BUILD | {f"{_PANICS}{{{_STRANGER}}}": "0x5 1x20"}, 10),
-        ],
-    ),
-    "ActuatorWorkerStuck": (
-        Situation(_BUILD | {f'{_LONGEST}{{{_C}, name="infra"}}': "4000x20"}, 10),
-        [
-            Situation(_BUILD | {f'{_LONGEST}{{{_C}, name="infra"}}': "4000x20"}, 3),
-            Situation(_BUILD | {f'{_LONGEST}{{{_C}, name="infra"}}': "3000x20"}, 10),
-            Situation(_BUILD | {f'{_LONGEST}{{{_STRANGER}, name="pods"}}': "4000x20"}, 10),
-        ],
-    ),
-    "ActuatorQueueSlow": (
-        Situation(_BUILD | _waits(_C, _300="0x60", _1000="0+1x60", Inf="0+1x60"), 30),
-        [
-            Situation(_BUILD | _waits(_C, _300="0+1x60", _1000="0+1x60", Inf="0+1x60"), 30),
-            Situation(_BUILD | _waits(_C, _300="0x60", _1000="0+1x60", Inf="0+1x60"), 10),
-            Situation(_BUILD | _waits(_STRANGER, _300="0x60", _1000="0+1x60", Inf="0+1x60"), 30),
-        ],
-    ),
-    "ActuatorApiErrorsHigh": (
-        Situation(_BUILD | _requests("ext", _500="0+1x60", _200="0+9x60"), 30),
-        [
-            Situation(_BUILD | _requests("ext", _404="0+1x60", _200="0+9x60"), 30),
-            Situation(_BUILD | _requests("ext", _500="0+1x60", _200="0+99x60"), 30),
-            Situation(_BUILD | _requests("ext", _500="0+1x60", _200="0+9x60"), 10),
-            Situation(_BUILD | _requests("stranger", none="0+1x60", _200="0+9x60"), 30),
-        ],
-    ),
-    "ActuatorCollectorBroken": (
-        Situation({_COLLECTOR: "0x5 1x60"}, 12),
-        [Situation({_COLLECTOR: "3x60"}, 12), Situation({_COLLECTOR: "0x5 1x60"}, 8)],
-    ),
-    "ActuatorWebhookFailing": (
-        Situation({f'{_HOOK}, outcome="failed"}}': "0x5 1x60"}, 12),
-        [
-            Situation({f'{_HOOK}, outcome="failed"}}': "3x60"}, 12),
-            Situation({f'{_HOOK}, outcome="denied"}}': "0+1x60"}, 12),
-        ],
-    ),
-    "ActuatorWebhookCertificateExpiring": (
-        Situation({_EXPIRY: "80000x60"}, 20),
-        [
-            Situation({_EXPIRY: "80000x60"}, 10),
-            Situation({_EXPIRY: "100000x60"}, 20),
-            Situation({_EXPIRY: "0x60"}, 20),
-        ],
+    "ActuatorCollectorBroken warning": _over("collector_errors:sum", "1", "0", 7, collector="a"),
+    "ActuatorWebhookFailing warning": _over("webhook_failures:sum", "1", "0", 7, webhook="mutate"),
+    "ActuatorWebhookCertificateExpiring critical": _over(
+        "webhook_certificate_seconds:min", "80000", "90000", 17
     ),
 }
-"""For each alert, a situation in which it fires, and some in which it does not."""
 
-_BUCKET = "actuator_deletion_duration_seconds_bucket"
-_DELETED = f'{_CK}, outcome="deleted"'
-_STATE = f'{_CK}, state="failing"'
 
-RECORDED: Mapping[str, Recorded] = {
-    "job_controller_kind_outcome:actuator_deletions:rate5m": Recorded(
-        _deletions(deleted="0+60x120"), _DELETED, 1.0
-    ),
-    "job_controller_kind_outcome:actuator_deletions:increase1h": Recorded(
-        _deletions(deleted="0+1x120"), _DELETED, 60.0
-    ),
-    "job_controller_kind:actuator_deletions_failed:ratio_increase1h": Recorded(
-        _deletions(failed="0+0.5x120", gave_up="0+0.5x120", deleted="0+3x120", skipped="0+9x120"),
-        _CK,
-        0.25,
-    ),
-    "job_controller_kind_le:actuator_deletion_duration_seconds_bucket:rate1h": Recorded(
-        _by("le", _BUCKET, _DELETED, {"60": "0+60x120"}), f'{_CK}, le="60"', 1.0
-    ),
-    "job_controller_kind:actuator_deletion_duration_seconds:p95_rate1h": Recorded(
-        _by("le", _BUCKET, _DELETED, {"60": "0x120", "120": "0+60x120", "+Inf": "0+60x120"}),
-        _CK,
-        117.0,
-    ),
-    "job_controller_kind_state:actuator_terminating_objects:max": Recorded(
-        _by("instance", "actuator_terminating_objects", _STATE, {"a": "3x120", "b": "0x120"}),
-        _STATE,
-        3.0,
-    ),
-    "job_controller_kind:actuator_terminating_oldest_age_seconds:max": Recorded(
-        _oldest("3600x120"), _CK, 3600.0
-    ),
-    "job_controller_code:actuator_deletion_errors:increase1h": Recorded(
-        _errors("none", "0+1x120")
-        | _errors("none", "0+1x120", "force_delete")
-        | _errors("none", "0+9x120", "reconcile"),
-        f'{_C}, code="none"',
-        120.0,
-    ),
-    "job_controller:controller_runtime_reconcile_errors:ratio_rate5m": Recorded(
-        _BUILD
-        | _reconciles(_C, "0+1x120", "0+3x120")
-        | _reconciles(_STRANGER, "0+1x120", "0+1x120"),
-        _C,
-        0.25,
-    ),
-    "job:rest_client_requests_failed:ratio_rate5m": Recorded(
-        _BUILD
-        | _requests("ext", _500="0+1x120", none="0+1x120", _200="0+6x120")
-        | _requests("stranger", _500="0+1x120", _200="0+1x120"),
-        'job="ext"',
-        0.25,
-    ),
-    "job_controller:workqueue_queue_duration_seconds:p99_rate5m": Recorded(
-        _BUILD
-        | _waits(_C, _30="0x120", _60="0+60x120", Inf="0+60x120")
-        | _waits(_STRANGER, _30="0x120", _60="0+60x120", Inf="0+60x120"),
-        _C,
-        59.7,
-    ),
+def _burning(objective: str, **severities: str) -> Series:
+    return each(BURN, "severity", severities, **_E, objective=objective)
+
+
+def _objective(name: str, severity: str, *, is_second: bool) -> Alerted:
+    fires = Situation(_burning(name, **{severity: "1x200"}), 5)
+    if not is_second:
+        return fires, [Situation(_burning(f"not-{name}", **{severity: "1x200"}), 5)]
+    known = _burning(name, critical="1x20", warning="1x200")
+    return fires, [Situation(known, 10), Situation(known, 150)]
+
+
+ALERTED: Mapping[str, Alerted] = dict(_HAND_WRITTEN) | {
+    f"{objective.alert} {severity}": _objective(objective.name, severity, is_second=number > 0)
+    for objective in OBJECTIVES
+    for number, severity in enumerate(dict.fromkeys(burn.severity for burn in objective.burns))
 }
-"""An example for each recorded series."""
+"""For each alert and severity, a situation in which it fires, and some in which it does not."""
+
+
+def _replica(metric: str, values: str, /, **labels: str) -> Series:
+    return one(metric, values, **_E, instance="a", **labels)
+
+
+def _two(metric: str, first: str, second: str, /, **labels: str) -> Series:
+    """Return the series of two replicas."""
+    return each(metric, "instance", {"a": first, "b": second}, **_E, **labels)
+
+
+def _sum(metric: str, **labels: str) -> Sequence[Recorded]:
+    """Return the example of a gauge that is added over replicas."""
+    return [Recorded(_two(metric, "3x120", "0x120", **labels), labels, 3.0)]
+
+
+def _largest(metric: str, values: str, value: float, /, **labels: str) -> Sequence[Recorded]:
+    return [Recorded(_two(metric, values, "1x120", **labels), labels, value)]
+
+
+def _gained(metric: str, **labels: str) -> Sequence[Recorded]:
+    """Return examples of a counter: 100 before, 7 and 5 within the window, in two replicas."""
+    return [
+        Recorded(_two(metric, "100x111 107x9", "0x113 5x7", **labels), labels, 12.0),
+        Recorded(_two(metric, "100x111 3x9", "_x112 0 0 5x7", **labels), labels, 8.0),
+    ]
+
+
+_REQUESTS = "rest_client_requests_total"
+_WAIT = "workqueue_queue_duration_seconds_bucket"
+_BUILD = _two("actuator_build_info", "1x120", "1x120", version="1")
+_UP = one("up", "1x120", instance="a")
+
+_RECORDED: Mapping[str, Sequence[Recorded]] = {
+    "seed:actuator_targets:count": [
+        Recorded(_BUILD, {}, 2.0),
+        Recorded(
+            {
+                **_replica("actuator_build_info", "1x60 stale"),
+                **one("up", "1x60 0x60", instance="a"),
+            },
+            {},
+            0.0,
+        ),
+        Recorded({**_replica("actuator_build_info", "1x60 stale"), **_UP}, {}, None),
+        Recorded(_replica("actuator_build_info", "1x60 stale"), {}, None),
+    ],
+    "seed:actuator_stuck_shoots:sum": _sum("actuator_stuck_shoots", cause="ERR_A"),
+    "seed:actuator_terminating_objects:sum": _sum(
+        "actuator_terminating_objects", **_CK, state="failing"
+    ),
+    "seed:actuator_orphans:sum": _sum(
+        "actuator_orphans", kind="Infrastructure", resource_type="vpc", state="Exists"
+    ),
+    "seed:actuator_open_orphans:sum": _sum("actuator_open_orphans", age="older"),
+    "seed:actuator_deletions:sum": _gained("actuator_deletions_total", **_CK, outcome="deleted"),
+    "seed:actuator_finalizers_removed_externally:sum": _gained(
+        "actuator_finalizers_removed_externally_total", **_CK
+    ),
+    "seed:actuator_seed_finalizers_stripped:sum": _gained(
+        "actuator_seed_finalizers_stripped_total", controller="infra", resource="machines"
+    ),
+    "seed:actuator_leaders:sum": _sum("leader_election_master_status", name="lease"),
+    "seed:actuator_heartbeat_age_seconds:max": [
+        Recorded(
+            _two("actuator_heartbeat_last_renewal_timestamp_seconds", "7000x120", "0x120"),
+            {},
+            200.0,
+        ),
+    ],
+    "seed:actuator_stream_age_seconds:max": _largest(
+        "actuator_informer_stream_age_seconds", "400x120", 400.0, kind="infrastructures"
+    ),
+    "seed:actuator_unserved_objects:max": _largest(
+        "actuator_unserved_objects", "2x120", 2.0, kind="workers", type="acmee"
+    ),
+    "seed:actuator_panics:sum": _gained(
+        "controller_runtime_reconcile_panics_total", controller="infra"
+    ),
+    "seed:actuator_longest_call_seconds:max": _largest(
+        "workqueue_longest_running_processor_seconds", "70x120", 70.0, name="infra"
+    ),
+    "seed:actuator_queue_wait_seconds:p99": [
+        Recorded(
+            each(
+                _WAIT,
+                "le",
+                {"30": "0+30x120", "+Inf": "0+60x120", "60": "0+60x120"},
+                **_E,
+                controller="infra",
+                instance="a",
+            ),
+            {"controller": "infra"},
+            59.4,
+        )
+    ],
+    "seed:actuator_api_errors:ratio": [
+        Recorded(
+            each(
+                _REQUESTS,
+                "code",
+                {"500": "0+1x120", "<error>": "0+1x120", "404": "0+1x120", "200": "0+5x120"},
+                **_E,
+                method="GET",
+                host="seed",
+                instance="a",
+            ),
+            {},
+            0.25,
+        )
+    ],
+    "seed:actuator_collector_errors:sum": _gained("actuator_collector_errors_total", collector="a"),
+    "seed:actuator_webhook_failures:sum": [
+        Recorded(
+            each(
+                "actuator_webhook_outcomes_total",
+                "outcome",
+                {"failed": "0x111 7x9", "denied": "0x111 9x9"},
+                **_E,
+                webhook="mutate",
+                instance="a",
+            )
+            | one(
+                "actuator_webhook_outcomes_total",
+                "9x115 0 0 5x3",
+                **_E,
+                webhook="mutate",
+                outcome="failed",
+                instance="b",
+            ),
+            {"webhook": "mutate"},
+            12.0,
+        )
+    ],
+    "seed:actuator_webhook_certificate_seconds:min": [
+        Recorded(
+            _two("actuator_webhook_certificate_expiry_timestamp_seconds", "9200x120", "0x120"),
+            {},
+            2000.0,
+        )
+    ],
+}
+_DELETION = "actuator_deletion_duration_seconds"
+_FORCED = "actuator_force_deletion_duration_seconds_count"
+_QUARTER: Mapping[str, Series] = {
+    "deletion-success": each(
+        "actuator_deletions_total",
+        "outcome",
+        {"deleted": "0+3x120", "failed": "0+9x120", "orphaned": "0+1x120"},
+        **_E,
+        **_CK,
+        instance="a",
+    ),
+    "deletion-duration": {
+        **_replica(f"{_DELETION}_count", "0+4x120", **_CK, outcome="deleted"),
+        **_replica(f"{_DELETION}_bucket", "0+4x120", **_CK, outcome="deleted", le="1800.0"),
+        **_replica(f"{_DELETION}_bucket", "0+3x120", **_CK, outcome="deleted", le="600.0"),
+    },
+    "force-deletion-budget": {
+        **_replica(_FORCED, "0+4x120", **_CK),
+        **_replica("actuator_force_deletions_over_budget_total", "0+1x120", **_CK),
+    },
+    "orphan-age": _orphans(**{"1d": "2x120", "30d": "1x120", "older": "1x120"}),
+}
+"""For each objective, series with a quarter of bad events."""
+
+
+def _shares() -> dict[str, Sequence[Recorded]]:
+    found: dict[str, Sequence[Recorded]] = {}
+    for objective in OBJECTIVES:
+        for window in {window for burn in objective.burns for window in (burn.long, burn.short)}:
+            labels = {"objective": objective.name, "window": window}
+            found[f"{ERRORS} {objective.name} {window}"] = [
+                Recorded(_QUARTER[objective.name], labels, 0.25)
+            ]
+    return found
+
+
+def _burns() -> dict[str, Sequence[Recorded]]:
+    """Return whether an objective burns, just above and below each limit of the SRE Workbook."""
+    found: dict[str, Sequence[Recorded]] = {}
+    for objective in OBJECTIVES:
+        for burn in objective.burns:
+            labels = {"objective": objective.name, "severity": burn.severity}
+            limit = burn.factor * (1 - objective.target)
+            shares = [(limit + 0.01, limit + 0.01), (limit - 0.01, 1.0), (1.0, limit - 0.01)]
+            examples = [
+                Recorded(
+                    each(
+                        ERRORS,
+                        "window",
+                        {burn.long: f"{long:.4f}x120", burn.short: f"{short:.4f}x120"},
+                        **_E,
+                        objective=objective.name,
+                    ),
+                    labels,
+                    1.0 if number == 0 else None,
+                )
+                for number, (long, short) in enumerate(shares)
+            ]
+            key = f"{BURN} {objective.name} {burn.severity}"
+            found[key] = [*found.get(key, ()), *examples]
+    return found
+
+
+RECORDED: Mapping[str, Sequence[Recorded]] = {**_RECORDED, **_shares(), **_burns()}
+"""Examples for each recorded series."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry, Metric
-from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from actuator.errors import ApiError, Conflict, LeaseLost, NotFound, TooManyRequests
@@ -21,8 +21,8 @@ from actuator.meta import parse_time
 from generic.kube.clock import SystemClock, trusted_now
 from generic.manager.orphans.ledger import Serving, read_orphans, serving
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
-from generic.serving.metrics.exposition import Bounded, age_buckets
-from generic.serving.metrics.values import ORPHAN_AGES
+from generic.serving.metrics.exposition import Bounded
+from generic.serving.metrics.values import OLDER, ORPHAN_AGES
 
 logger = logging.getLogger(__name__)
 
@@ -107,13 +107,16 @@ class Keeper(Collector):
             family.add_metric(labels, number)
         yield family
         now = self._clock.now()
-        ages = [max((now - since).total_seconds(), 0.0) for since in self._open_since]
-        yield GaugeHistogramMetricFamily(
-            "actuator_open_orphan_age_seconds",
-            "Time since the recording of the Orphans that are neither closed nor gone.",
-            buckets=age_buckets(ages, ORPHAN_AGES),
-            gsum_value=sum(ages),
+        ages = [(now - since).total_seconds() for since in self._open_since]
+        opened = GaugeMetricFamily(
+            "actuator_open_orphans",
+            "Number of Orphans that are neither closed nor gone, by age.",
+            labels=("age",),
         )
+        numbers = Counter(map(_age, ages))
+        for age in (*ORPHAN_AGES, OLDER):
+            opened.add_metric((age,), numbers[age])
+        yield opened
 
     def _read(self, client: Client) -> list[Orphan]:
         kinds = ",".join(sorted({item.kind.name for item in self._added}))
@@ -137,6 +140,11 @@ def _settled_at(orphan: Orphan) -> datetime | None:
         return parse_time(times.get(orphan.state) or "")
     except ValueError:
         return None
+
+
+def _age(seconds: float) -> str:
+    """Return the least age of ORPHAN_AGES that is not exceeded, or OLDER."""
+    return next((age for age, bound in ORPHAN_AGES.items() if seconds <= bound), OLDER)
 
 
 def _open_since(orphan: Orphan) -> datetime | None:

@@ -2,8 +2,6 @@
 
 import logging
 import math
-from bisect import bisect_left
-from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
@@ -128,14 +126,3 @@ def never_raising(function: Callable[[], float]) -> Callable[[], float]:
             return math.nan
 
     return value
-
-
-def age_buckets(ages: Iterable[float], bounds: Sequence[float]) -> list[tuple[str, float]]:
-    """Return the cumulative number of ages up to each bound, for a gauge histogram."""
-    counts = Counts(bisect_left(bounds, age) for age in ages)
-    buckets = []
-    total = 0
-    for number, bound in enumerate((*map(float, bounds), math.inf)):
-        total += counts[number]
-        buckets.append(("+Inf" if bound == math.inf else str(bound), float(total)))
-    return buckets

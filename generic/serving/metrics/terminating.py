@@ -5,15 +5,16 @@ last object that it counts.
 """
 
 import heapq
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from prometheus_client import Metric
 from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 
 from actuator.interface import Clock
-from generic.serving.metrics.exposition import Bounded, age_buckets
+from generic.serving.metrics.exposition import Bounded
 from generic.serving.metrics.values import AGES, TerminatingState
 
 STUCK_SECONDS = 3600.0
@@ -87,7 +88,7 @@ class TerminatingObjects:
             if found:
                 oldest.add_metric(labels, min(item.since for item in found))
             passed = [max(now - item.since, 0.0) for item in found]
-            ages.add_metric(labels, age_buckets(passed, AGES), gsum_value=sum(passed))
+            ages.add_metric(labels, _buckets(passed), gsum_value=sum(passed))
             for item in heapq.nsmallest(self._oldest, found, key=lambda item: item.since):
                 named = (*labels, item.namespace, item.name, item.state.value)
                 single.add_metric(named, item.since)
@@ -134,3 +135,14 @@ def _cause(item: Terminating) -> tuple[int, float, str]:
     if item.cause:
         return (0 if item.cause.startswith("ERR_") else 1, item.since, item.cause)
     return (3, item.since, _NO_CAUSE)
+
+
+def _buckets(ages: Sequence[float]) -> list[tuple[str, float]]:
+    """Return the cumulative number of objects up to each age bound."""
+    counts = Counter(bisect_left(AGES, age) for age in ages)
+    buckets = []
+    total = 0
+    for number, bound in enumerate((*map(float, AGES), "+Inf")):
+        total += counts[number]
+        buckets.append((str(bound), float(total)))
+    return buckets

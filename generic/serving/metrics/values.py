@@ -14,7 +14,9 @@ CALL_SECONDS = (0.5, 1, 5, 15, 60, 300, 1200, 3600)
 DELETION_SECONDS = (5, 15, 30, 60, 120, 300, 600, 1800, 3600, 86400)
 FORCE_SECONDS = (1, 5, 10, 30, 60, 90, 300)
 AGES = (60, 1800, 3600, 21600, 86400)
-ORPHAN_AGES = (86400, 604800, 2592000)
+ORPHAN_AGES = {"1d": 86400, "7d": 604800, "30d": 2592000}
+"""Upper bounds of the ages of open Orphans in seconds; an older one has the age OLDER."""
+OLDER = "older"
 
 OPERATIONS = ("reconcile", "delete", "force_delete", "migrate", "restore")
 """The operations of an actuator, as label values."""

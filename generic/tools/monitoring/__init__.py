@@ -1,7 +1,7 @@
 """Rules, alerts and dashboards of an extension, as data for Prometheus and Grafana.
 
-`generic.serving.metrics` defines the metrics. `rules.yaml` is a Prometheus rule file without
-the URLs of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
+`generic.serving.metrics` defines the metrics. Start reading at `recordings`, then `alerts.yaml` and
+`objectives` (service levels). The dashboards are JSON in a folder, written by `hack/dashboards`.
 Not here: the objects of a chart (`generic.tools.packaging.monitoring`).
 """
 
@@ -12,16 +12,40 @@ from importlib.resources import files
 import yaml
 
 from actuator.meta import Raw
+from generic.tools.monitoring import objectives, recordings
 
 RUNBOOKS = "https://github.com/gardener-actuator/gardener-actuator/blob/main/docs/runbooks"
 """The URL of the project's runbooks."""
 
-GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
+RECORDINGS: Sequence[Raw] = (*recordings.RECORDINGS, *objectives.recordings())
+ALERTS: Sequence[Raw] = (
+    *yaml.safe_load((files(__name__) / "alerts.yaml").read_text()),
+    *objectives.alerts(),
+)
+RECORDS_GROUP: Raw = {"name": "actuator-records", "rules": RECORDINGS}
+"""Reads the metrics of extensions: for the Prometheus that scrapes them."""
+ALERTS_GROUP: Raw = {"name": "actuator-alerts", "rules": ALERTS}
+"""Reads recorded series only: for that Prometheus, or another one that federates them."""
+GROUPS: Sequence[Raw] = (RECORDS_GROUP, ALERTS_GROUP)
 """Rule groups in the format of Prometheus."""
-RECORDINGS: Sequence[Raw] = [
-    rule for group in GROUPS for rule in group["rules"] if "record" in rule
-]
-ALERTS: Sequence[Raw] = [rule for group in GROUPS for rule in group["rules"] if "alert" in rule]
+
+
+def never_scraped(extension: str) -> Raw:
+    """Return the alert on an extension that must be a target, and never was one.
+
+    Only its installer knows its name. ActuatorUninstalled reports an extension that was a target.
+    """
+    return {
+        "alert": "ActuatorNeverScraped",
+        "expr": f'absent_over_time(seed:actuator_targets:count{{extension="{extension}"}}[1d])',
+        "for": "15m",
+        "labels": {"severity": "warning"},
+        "annotations": {
+            "summary": "An extension has never been scraped.",
+            "description": "Prometheus has had no metrics of {{ $labels.extension }} for a day: "
+            "no pod is ready, or no scrape configuration selects it.",
+        },
+    }
 
 
 def boards() -> dict[str, Raw]:

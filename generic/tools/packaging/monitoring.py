@@ -1,10 +1,11 @@
 """The rules and dashboards of a chart: one extension's, and its alerts under Gardener. Pure.
 
-Several extensions in one cluster bring the same rules, so the rules of a chart read only series of
-their own job. The seed's Prometheus has no Alertmanager; it counts firing alerts in one series,
-which the aggregate Prometheus federates. That one has an alert of the same name for each alert.
-A dashboard has the name of its extension: Grafana and Plutono refuse two with the same `uid`.
-Not here: ServiceMonitor and ScrapeConfig, which are templates in `files`.
+Several extensions in one cluster bring the same rules. So the recordings of a chart read only
+series of their own extension; its alerts read the recorded series of all, so that one cause has one
+alert, and Alertmanager joins the equal alerts of several charts. The seed's Prometheus has no
+Alertmanager: the aggregate Prometheus federates the recorded series and evaluates the alerts again.
+A dashboard has the name of its extension: Grafana and Plutono refuse two with the same `uid`. Not
+here: ServiceMonitor and ScrapeConfig, which are templates in `files`.
 
 Sources: Gardener documentation, "Logging and Monitoring for Extensions" and "Monitoring"; Gardener,
 `pkg/component/observability/monitoring` (`prometheus`, `alertmanager`).
@@ -19,86 +20,31 @@ from functools import partial
 import attrs
 
 from actuator.meta import Raw
-from generic.tools.monitoring import GROUPS, RUNBOOKS, boards, rule_file
+from generic.tools.monitoring import (
+    ALERTS_GROUP,
+    RECORDS_GROUP,
+    RUNBOOKS,
+    boards,
+    never_scraped,
+    rule_file,
+)
 from generic.tools.monitoring.plutono import plutono
 
-RELAYED = "seed:actuator_alerts:count"
-"""The firing alerts of an extension, by `alert` and their labels. A garden's Prometheus federates
-names of this form from the aggregate Prometheus, which adds the label `seed`."""
-_FAMILIES = "actuator|controller_runtime|workqueue|rest_client|leader_election|process|certwatcher"
-_SELECTOR = re.compile(rf"\b(?:(?:{_FAMILIES})_\w+|ALERTS|up|[a-z]\w*:[\w:]+)\b(?![\w:(])(\{{)?")
-_STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
-_LABELS = re.compile(r"\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)")
+_ANY = 'extension!=""'
+_RECORDED = re.compile(r"(seed:actuator_\w+:\w+)\{")
+_SENT = {"service": "gardener-actuator", "type": "seed", "visibility": "operator"}
+"""Labels of alerts for Gardener's Alertmanager, which sends those with `visibility` to operators,
+and groups them by `service` ("Alerting"; `alertmanager/config.go`)."""
 
 
-def scoped(expr: str, job: str) -> str:
-    """Return the PromQL expression with a matcher for the job in each selector."""
-    matcher = f'job="{job}"'
-
-    def with_job(found: re.Match[str]) -> str:
-        return f"{found[0]}{matcher}," if found[1] else f"{found[0]}{{{matcher}}}"
-
-    kept: list[str] = []
-
-    def keep(found: re.Match[str]) -> str:
-        kept.append(found[0])
-        return f"\0{len(kept) - 1}\0"
-
-    text = _LABELS.sub(keep, _STRING.sub(keep, expr))
-    text = _SELECTOR.sub(with_job, text)
-    while "\0" in text:
-        text = re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], text)
-    return text
+def scoped(expr: str, name: str) -> str:
+    """Return the expression of a recording, limited to one extension."""
+    own = f'extension="{name}"'
+    return _RECORDED.sub(rf"\1{{{own}, ", expr).replace(_ANY, own)
 
 
-def scoped_groups(groups: Sequence[Raw], job: str) -> list[Raw]:
-    """Return the rule groups limited to the series of one job."""
-    return [
-        {
-            **group,
-            "rules": [{**rule, "expr": scoped(rule["expr"], job)} for rule in group["rules"]],
-        }
-        for group in groups
-    ]
-
-
-def relaying(job: str) -> Raw:
-    """Return the group that records the firing alerts of a job as one series to federate."""
-    alerts = f'ALERTS{{job="{job}",alertname=~"Actuator.+",alertstate="firing"}}'
-    renamed = f'label_replace({alerts}, "alert", "$1", "alertname", "(.+)")'
-    expr = f"count without (alertname, alertstate) ({renamed})"
-    return {"name": "actuator-relay", "rules": [{"record": RELAYED, "expr": expr}]}
-
-
-def relayed(groups: Sequence[Raw], job: str) -> Raw:
-    """Return the group of the aggregate Prometheus: an alert for each alert of the seed's.
-
-    Gardener's Alertmanager sends alerts with the label `visibility`, and groups by `service`
-    ("Alerting"; `alertmanager/config.go`). The series has no value of the alert, so that the
-    description names the labels only.
-    """
-    return {
-        "name": "actuator-relayed",
-        "rules": [
-            _relayed(rule, job) for group in groups for rule in group["rules"] if "alert" in rule
-        ],
-    }
-
-
-def _relayed(rule: Raw, job: str) -> Raw:
-    name = rule["alert"]
-    summary = rule["annotations"]["summary"]
-    return {
-        "alert": name,
-        "expr": f'max without (alert) ({RELAYED}{{job="{job}",alert="{name}"}}) > 0',
-        "labels": {**rule["labels"], "service": job, "type": "seed", "visibility": "operator"},
-        "annotations": {
-            "summary": summary,
-            "description": f"{summary} Extension {job}, seed {{{{ $externalLabels.seed }}}}; "
-            "the labels of the alert name the controller and the kind. The seed's Prometheus has "
-            "the value.",
-        },
-    }
+def _with(group: Raw, rules: Sequence[Raw]) -> Raw:
+    return {**group, "rules": list(rules)}
 
 
 @attrs.frozen
@@ -113,18 +59,22 @@ class ChartRules:
     spec: Raw
 
 
-def rules_of(job: str) -> Sequence[ChartRules]:
-    """Return the PrometheusRules of a chart whose pods have this job.
+def rules_of(name: str) -> Sequence[ChartRules]:
+    """Return the PrometheusRules of an extension's chart.
 
-    A garden's Prometheus and that of an operator have an Alertmanager; a seed's has none.
+    A garden's Prometheus and that of an operator have an Alertmanager. Alerts of a seed's are only
+    shown by Plutono.
     """
-    groups = scoped_groups(GROUPS, job)
+    recordings = [{**rule, "expr": scoped(rule["expr"], name)} for rule in RECORDS_GROUP["rules"]]
+    alerts = [*ALERTS_GROUP["rules"], never_scraped(name)]
+    sent = [{**rule, "labels": {**rule["labels"], **_SENT}} for rule in alerts]
+    both = [_with(RECORDS_GROUP, recordings), _with(ALERTS_GROUP, alerts)]
     seed = 'eq $prometheus "seed"'
     spec = partial(rule_file, runbooks=RUNBOOKS)
     return [
-        ChartRules("own", 'has $prometheus (list "garden" "operator")', "", spec(groups)),
-        ChartRules("seed", seed, '"seed"', spec([*groups, relaying(job)])),
-        ChartRules("aggregate", seed, '"aggregate"', spec([relayed(GROUPS, job)])),
+        ChartRules("own", 'has $prometheus (list "garden" "operator")', "", spec(both)),
+        ChartRules("seed", seed, '"seed"', spec(both)),
+        ChartRules("aggregate", seed, '"aggregate"', spec([_with(ALERTS_GROUP, sent)])),
     ]
 
 

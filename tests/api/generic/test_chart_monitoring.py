@@ -17,8 +17,8 @@ from actuator.errors import ApiError
 from generic.kube.client import path_of
 from generic.library.charts import find_helm
 from generic.testing.seed import install_crds
-from generic.tools.monitoring import ALERTS, GROUPS, boards
-from generic.tools.packaging.monitoring import RELAYED, named, rules_of, scoped
+from generic.tools.monitoring import ALERTS, boards
+from generic.tools.packaging.monitoring import named, rules_of, scoped
 from tests.support.landscape.chart import GARDENLET, OPERATOR, deployment_of, rendered
 from tests.support.objects.expressions import vector_selectors
 from tests.support.pages.commands import run_command
@@ -108,7 +108,7 @@ def test_a_pod_is_scraped_at_most_once(installed, flavour, gardener, expected):
         (endpoint,) = monitor["spec"]["endpoints"]
         assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
         job = service["metadata"]["labels"][monitor["spec"]["jobLabel"]]
-        assert job == NAME, "the rules read this job"
+        assert job == NAME
     if by_annotations:
         assert annotations["prometheus.io/name"] == NAME
 
@@ -202,52 +202,77 @@ def test_the_crds_of_gardener_accept_each_object(installed, accept, flavour, gar
             accept({**obj, "spec": {**obj["spec"], "planted": ""}})
 
 
-@pytest.mark.parametrize("rules", rules_of(NAME), ids=lambda rules: rules.name)
-def test_rules_of_a_chart_read_only_series_of_its_job(rules):
-    for group in rules.spec["groups"]:
-        for rule in group["rules"]:
-            for selector in vector_selectors(promql.parse(rule["expr"])):
-                matchers = {matcher.name: matcher for matcher in selector.matchers.matchers}
-                assert str(matchers["job"].op) == "MatchOp.Equal"
-                assert matchers["job"].value == NAME
+RULES = {rules.name: rules.spec["groups"] for rules in rules_of(NAME)}
+
+
+def test_recordings_of_a_chart_read_only_series_of_its_extension():
+    """`up` has no such label: it only limits other series."""
+    assert RULES["own"][0] == RULES["seed"][0]
+    (recordings, _alerts) = RULES["seed"]
+    for rule in recordings["rules"]:
+        for selector in vector_selectors(promql.parse(rule["expr"])):
+            matchers = {matcher.name: matcher for matcher in selector.matchers.matchers}
+            if selector.name != "up":
+                assert str(matchers["extension"].op) == "MatchOp.Equal"
+                assert matchers["extension"].value == NAME
 
 
 @pytest.mark.parametrize(
     ("expr", "expected"),
     [
-        ("sum by (job) (rate(actuator_x_total[5m]))", 'actuator_x_total{job="a"}[5m]'),
-        ('ALERTS{alertname="up"}', 'ALERTS{job="a",alertname="up"}'),
-        ("absent(up)", 'absent(up{job="a"})'),
-        ("sum_over_time(seed:actuator_x:sum[1h:5m])", '(seed:actuator_x:sum{job="a"}[1h:5m])'),
-        ('a{code="actuator_x"} and on (job) vector(1)', 'a{code="actuator_x"} and on (job)'),
+        ('sum(actuator_x{extension!=""})', 'sum(actuator_x{extension="a"})'),
+        ('x{extension!="", code="1"} offset 1h', 'x{extension="a", code="1"} offset 1h'),
+        (
+            'seed:actuator_x:sum{window="1h"} > 0',
+            'seed:actuator_x:sum{extension="a", window="1h"} > 0',
+        ),
     ],
 )
-def test_a_job_is_added_to_selectors_only(expr, expected):
-    found = scoped(expr, "a")
-    assert expected in found
-    promql.parse(found)
+def test_an_extension_is_added_to_selectors(expr, expected):
+    assert scoped(expr, "a") == expected
+    promql.parse(expected)
 
 
-def test_the_aggregate_prometheus_has_an_alert_for_each_alert_of_the_seed(installed):
-    """One that Gardener's Alertmanager sends to operators."""
-    rules = {rules.name: rules.spec["groups"] for rules in rules_of(NAME)}
-    relayed = [rule for group in rules["aggregate"] for rule in group["rules"]]
-    assert [rule["alert"] for rule in relayed] == [rule["alert"] for rule in ALERTS]
-    for rule, origin in zip(relayed, ALERTS, strict=True):
-        assert rule["labels"].items() >= origin["labels"].items()
+def test_alerts_that_several_charts_bring_are_equal_except_for_the_absence_of_one():
+    """Alertmanager joins alerts with equal labels."""
+    other = {rules.name: rules.spec["groups"] for rules in rules_of("another")}
+    for name in ("own", "seed", "aggregate"):
+        own_alerts = RULES[name][-1]["rules"]
+        others = other[name][-1]["rules"]
+        assert own_alerts[:-1] == others[:-1]
+        assert {own_alerts[-1]["alert"], others[-1]["alert"]} == {"ActuatorNeverScraped"}
+        assert own_alerts[-1]["expr"] != others[-1]["expr"]
+
+
+def test_the_aggregate_prometheus_sends_every_alert_to_operators(installed):
+    (alerts,) = RULES["aggregate"]
+    assert [rule["alert"] for rule in alerts["rules"][:-1]] == [rule["alert"] for rule in ALERTS]
+    for rule in alerts["rules"]:
         assert re.fullmatch(FACTS["visibility"], rule["labels"]["visibility"])
-        assert rule["labels"]["service"] == NAME
+        assert rule["labels"]["severity"]
         assert rule["annotations"]["runbook_url"].endswith(f"/{rule['alert'].lower()}.md")
-    recorded = [rule["record"] for rule in rules["seed"][-1]["rules"]]
-    assert recorded == [RELAYED]
-    assert len(rules["seed"]) == len(GROUPS) + 1
-    assert any(re.fullmatch(name, RELAYED) for name in FACTS["federated_by_garden"])
     objects = installed("auto", GARDENLET)
     (config,) = (obj["spec"] for obj in objects if obj["kind"] == "ScrapeConfig")
     assert config["staticConfigs"] == [{"targets": [FACTS["service"]]}]
     (match,) = config["params"]["match[]"]
     (selector,) = vector_selectors(promql.parse(match))
-    asked = selector.matchers.matchers
-    wanted = {matcher.name: matcher.value for matcher in asked}
-    assert re.fullmatch(wanted["__name__"], RELAYED)
-    assert wanted["job"] == NAME
+    wanted = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+    assert wanted["extension"] == NAME
+    read = {
+        selector.name
+        for rule in alerts["rules"]
+        for selector in vector_selectors(promql.parse(rule["expr"]))
+    }
+    assert all(re.fullmatch(wanted["__name__"], name or "") for name in read)
+
+
+def test_a_garden_federates_the_series_of_its_dashboard():
+    read = {
+        selector.name
+        for panel in boards()["operators"]["panels"]
+        for target in panel.get("targets", ())
+        for selector in vector_selectors(promql.parse(target["expr"].replace("$period", "30d")))
+    }
+    assert read
+    for name in read - {"ALERTS"}:
+        assert any(re.fullmatch(pattern, name or "") for pattern in FACTS["federated_by_garden"])

@@ -164,15 +164,14 @@ def test_open_orphans_are_counted_by_age_and_settled_ones_are_not(keep, added, r
         clock.ahead = (NOW - clock.now()).total_seconds() + clock.ahead + days * 86400
         keeper.look(admin)
         ages[days] = {
-            sample.labels["le"]: sample.value
+            sample.labels["age"]: sample.value
             for family in registry.collect()
+            if family.name == "actuator_open_orphans"
             for sample in family.samples
-            if sample.name == "actuator_open_orphan_age_seconds_bucket"
         }
-    day, week, month = "86400.0", "604800.0", "2592000.0"
-    assert ages[0.5] == {day: 2, week: 2, month: 2, "+Inf": 2}
-    assert ages[8] == {day: 0, week: 0, month: 2, "+Inf": 2}
-    assert ages[33] == {day: 0, week: 0, month: 0, "+Inf": 2}
+    assert ages[0.5] == {"1d": 2, "7d": 0, "30d": 0, "older": 0}
+    assert ages[8] == {"1d": 0, "7d": 0, "30d": 2, "older": 0}
+    assert ages[33] == {"1d": 0, "7d": 0, "30d": 0, "older": 2}
 
 
 def test_orphans_settled_for_longer_than_the_retention_are_deleted(keep, keeper, registry, admin):

@@ -2,10 +2,13 @@
 
 import pytest
 
-from generic.tools.monitoring import ALERTS, RECORDINGS
+from generic.tools.monitoring import ALERTS, RECORDINGS, never_scraped
 from hack.observe.programs import find_program
-from tests.rules.promtool import RULES, mutants, name_of, problems
+from tests.rules.causes import CIRCUMSTANCES, situations
+from tests.rules.promtool import RULES, mutants, name_of, problems, situation_problems
 from tests.rules.situations import ALERTED, RECORDED
+
+SITUATIONS = list(situations())
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +31,26 @@ def test_each_rule_has_its_situations():
 @pytest.mark.timeout(900)  # the first time promtool is built
 def test_rules_hold_in_all_situations(promtool, tmp_path):
     assert problems(promtool, RULES, tmp_path) is None
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.text)
+def test_one_cause_has_one_page_and_numbers_are_those_that_happened(promtool, tmp_path, situation):
+    assert situation_problems(promtool, situation, tmp_path) is None
+
+
+def test_each_pair_of_circumstances_is_a_situation():
+    texts = {situation.text.partition(":")[0] for situation in SITUATIONS}
+    for first in CIRCUMSTANCES:
+        for second in CIRCUMSTANCES:
+            paired = {f"{first} and {second}", f"{second} and {first}"}
+            assert first == second or texts & paired
+
+
+def test_alerts_read_recorded_series_only_which_other_servers_federate():
+    for alert in (*ALERTS, never_scraped("extension-aws")):
+        assert "seed:actuator_" in alert["expr"]
+        assert "actuator_" not in alert["expr"].replace("seed:actuator_", "")
 
 
 @pytest.mark.timeout(900)

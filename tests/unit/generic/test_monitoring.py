@@ -12,7 +12,7 @@ from cattrs.errors import BaseValidationError
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, boards, rule_file
+from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, boards, never_scraped, rule_file
 from generic.tools.monitoring.plutono import SCHEMA, plutono
 from hack.dashboards.__main__ import HERE, completed, read, written
 from tests.rules.promtool import name_of
@@ -21,13 +21,14 @@ from tests.support.pages.promised_metrics import PROMISED
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 TARGET = {"job", "seed", "extension", "instance", "exported_namespace"}
-"""Labels that scraping adds."""
+"""Labels that scraping and exposition add."""
+ALL_ALERTS = [*ALERTS, never_scraped("extension-aws")]
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "counter": ("",)}
 OTHERS = {
+    "up": set(),
     "ALERTS": {"alertname", "alertstate", "severity", "controller", "kind"},
     "actuator_orphans": {"kind", "resource_type", "state"},
-    "actuator_open_orphan_age_seconds_bucket": {"le"},
-    "actuator_open_orphan_age_seconds_gcount": set(),
+    "actuator_open_orphans": {"age"},
     "actuator_terminating_object_deletion_timestamp_seconds": {
         *("controller", "kind", "namespace", "name", "state")
     },
@@ -56,18 +57,19 @@ GRAFANA = {"$__rate_interval": "5m", "$__interval": "5m", "$period": "30d"}
 
 
 def recorded():
-    """The labels that each recorded series keeps, which are first in its name."""
-    levels = {
-        recording["record"]: recording["record"].partition(":")[0] for recording in RECORDINGS
-    }
-    words = ("job", "controller", "kind", "outcome", "state", "code", "le")
-    return {name: {w for w in words if w in level.split("_")} for name, level in levels.items()}
+    """The labels that each recorded series keeps: those of its outer aggregation, and its own."""
+    found: dict[str, set[str]] = {}
+    for rule in RECORDINGS:
+        kept = re.findall(r"\bby \(([^)]*)\)", rule["expr"])[0]
+        labels = set(re.findall(r"\w+", kept)) - {"le"} | rule.get("labels", {}).keys()
+        found[rule["record"]] = found.get(rule["record"], set()) | labels
+    return found
 
 
 def selectors(node, ranged=False):
     """Each vector selector below, and whether it has a range or only has to be there."""
     if isinstance(node, promql.VectorSelector):
-        yield node, ranged
+        yield node, ranged or node.offset is not None  # a difference to an earlier value
     presence = isinstance(node, promql.BinaryExpr) and str(node.op) == "unless"
     ranged = presence or isinstance(node, promql.MatrixSelector)
     for field in ("expr", "lhs", "rhs", "args", "vector_selector", "param"):
@@ -140,10 +142,10 @@ def test_a_query_that_is_no_promql_is_found():
         list(problems("sum(rate(actuator_deletions_total[5m])"))
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=name_of)
+@pytest.mark.parametrize("alert", ALL_ALERTS, ids=name_of)
 def test_an_alert_has_a_summary_a_description_and_a_runbook(alert):
-    page = (RUNBOOKS / f"{name_of(alert).lower()}.md").read_text()
-    assert page.startswith(f"# {name_of(alert)}\n")
+    page = (RUNBOOKS / f"{alert['alert'].lower()}.md").read_text()
+    assert page.startswith(f"# {alert['alert']}\n")
     assert "## Diagnosis" in page
     assert "## Resolution" in page
     assert alert["annotations"].keys() == {"summary", "description"}
@@ -152,19 +154,19 @@ def test_an_alert_has_a_summary_a_description_and_a_runbook(alert):
 
 def test_no_runbook_is_left_over():
     assert {path.stem for path in RUNBOOKS.glob("*.md")} == {
-        name_of(alert).lower() for alert in ALERTS
+        alert["alert"].lower() for alert in ALL_ALERTS
     }
 
 
 def test_the_rules_are_a_rule_file_whose_alerts_lead_to_their_runbooks():
     project = tomllib.loads((RUNBOOKS.parents[1] / "pyproject.toml").read_text())["project"]
-    (group,) = rule_file(GROUPS)["groups"]
-    linked = {r["annotations"]["runbook_url"] for r in group["rules"] if "alert" in r}
+    _, group = rule_file(GROUPS)["groups"]
+    linked = {rule["annotations"]["runbook_url"] for rule in group["rules"]}
     assert all(url.startswith(f"{project['urls']['Repository']}/blob/main/docs/") for url in linked)
-    (group,) = rule_file(GROUPS, "https://runbooks.example.org/")["groups"]
-    alerts = [rule for rule in group["rules"] if "alert" in rule]
-    assert len(alerts) == len(ALERTS)
-    for rule in alerts:
+    records, alerts = rule_file(GROUPS, "https://runbooks.example.org/")["groups"]
+    assert len(records["rules"]) == len(RECORDINGS)
+    assert len(alerts["rules"]) == len(ALERTS)
+    for rule in alerts["rules"]:
         where = f"https://runbooks.example.org/{rule['alert'].lower()}.md"
         assert rule["annotations"]["runbook_url"] == where
         assert rule["labels"]["severity"] in ("info", "warning", "critical")
@@ -221,7 +223,10 @@ def overlap(one, other):
 
 def test_rules_are_printed_for_prometheus(command):
     printed = command("rules").stdout
-    assert [group["name"] for group in yaml.safe_load(printed)["groups"]] == ["actuator"]
+    assert [group["name"] for group in yaml.safe_load(printed)["groups"]] == [
+        "actuator-records",
+        "actuator-alerts",
+    ]
 
 
 def test_dashboards_are_listed_printed_and_written(command, tmp_path):
@@ -294,7 +299,7 @@ def urls(panel):
 def test_links_lead_to_runbooks_and_to_the_explanation_of_stuck_objects():
     found = {url for panel in PANELS for url in urls(panel)}
     assert found
-    known = {f"Runbook {name_of(alert)}" for alert in ALERTS}
+    known = {f"Runbook {alert['alert']}" for alert in ALERTS}
     for title, url in found:
         file, _, anchor = url.partition("/blob/main/docs/")[2].partition("#")
         text = (RUNBOOKS.parent / file).read_text()
