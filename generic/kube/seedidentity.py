@@ -8,7 +8,7 @@ import logging
 import threading
 
 from actuator.errors import ApiError, Forbidden, NotFound
-from actuator.interface import CONFIG_MAPS, Client
+from actuator.interface import CONFIG_MAPS, Client, Clock
 from actuator.meta import value_at
 
 logger = logging.getLogger(__name__)
@@ -16,22 +16,27 @@ logger = logging.getLogger(__name__)
 NAME = "cluster-identity"
 """The name of the ConfigMap, and its data key."""
 NAMESPACE = "kube-system"
+_RETRY_SECONDS = 60.0
+"""Seconds after a failed request before the next: no deletion waits for each of them."""
 PERMISSION = CONFIG_MAPS.permission("get", namespace=NAMESPACE, names=[NAME])
 
 
 class SeedIdentity:
     """Reads the identity at its first use; safe to use from any thread."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
+        self._clock = clock
+        self._next = float("-inf")
         self._lock = threading.Lock()
         self._known: str | None = None
 
     def read(self) -> str:
-        """Return the identity, or "" if there is none; the next use retries a failed request."""
+        """Return the identity, or "" if there is none; a failed request is retried later."""
         with self._lock:
-            if self._known is None:
+            if self._known is None and self._clock.monotonic() >= self._next:
                 self._known = self._ask()
+                self._next = self._clock.monotonic() + _RETRY_SECONDS
             return self._known or ""
 
     def _ask(self) -> str | None:

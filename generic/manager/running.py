@@ -19,6 +19,7 @@ from generic.manager.probes import Probes
 from generic.manager.registry import Registry, Runnable, served
 from generic.manager.runnables import Runner
 from generic.manager.wiring import Shared, Wiring
+from generic.reconciler.origin import version_of
 from generic.reconciler.orphans.probe import OrphanProbe
 from generic.serving.health import HealthServer
 from generic.serving.httpserver import Address, parse_address
@@ -50,6 +51,7 @@ class Running:
         metrics = shared.metrics
         self._options = registry.options
         self._serves = served(registry.registrations)
+        self._actuators = [registration.actuator for registration in registry.registrations]
         self._metrics = metrics
         self._clock = clock
         self._stop = shared.stop
@@ -77,7 +79,7 @@ class Running:
             thread = _run_thread("informer", partial(informer.run, self._stop))
             self.probes.threads.append(thread)
         if self._serves:
-            _run_thread("seed-identity", self.wiring.seed_identity.read)
+            _run_thread("origins", self._prepare_origins)
         if self._elector is None:
             _run_thread("starter", self._start_workers)
         else:
@@ -119,6 +121,12 @@ class Running:
             metrics=self._metrics,
             serves=self._serves,
         )
+
+    def _prepare_origins(self) -> None:
+        """Read once what records name: no deletion has to wait for it."""
+        self.wiring.seed_identity.read()
+        for actuator in self._actuators:
+            version_of(actuator)
 
     def _start_workers(self) -> None:
         """Start each controller once its caches are filled: no kind may delay another."""

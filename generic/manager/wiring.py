@@ -46,7 +46,7 @@ from generic.serving.metrics import Metrics
 
 logger = logging.getLogger(__name__)
 
-_IDENTITY_SECONDS = 5.0
+_IDENTITY_SECONDS = 2.0
 """Seconds for the request of the seed's identity."""
 
 
@@ -87,7 +87,7 @@ class Wiring:
         self._others: dict[str, Watched] = {}
         self._events = EventRecorder(client, "gardener-actuator", shared.clock)
         self._remote = Remote(client)
-        self.seed_identity = SeedIdentity(shared.connection.within(_IDENTITY_SECONDS))
+        self.seed_identity = SeedIdentity(shared.connection.within(_IDENTITY_SECONDS), shared.clock)
         added = [(registration, self._add(registration)) for registration in registry.registrations]
         for checks in registry.health_checks:
             self._add_health_checks(checks)

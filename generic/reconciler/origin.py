@@ -142,11 +142,13 @@ def version_of(actuator: Actuator[Any]) -> str:
 
 @cache
 def _version_of_package(package: str) -> str:
-    names = [package.replace("_", "-")]
-    with suppress(metadata.PackageNotFoundError):
-        return f"{names[0]} {metadata.version(names[0])}"
-    found = metadata.packages_distributions().get(package)  # reads the files of every distribution
-    return f"{found[0]} {metadata.version(found[0])}" if found else ""
+    named = package.replace("_", "-")
+    with suppress(Exception):  # the files of a distribution may lack anything
+        return f"{named} {metadata.version(named)}"
+    with suppress(Exception):
+        found = metadata.packages_distributions()[package][0]  # reads files of every distribution
+        return f"{found} {metadata.version(found)}"
+    return ""
 
 
 def account_of(obj: Raw) -> str:

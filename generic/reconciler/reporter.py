@@ -125,22 +125,24 @@ class Reporter(Struct, frozen=True, dict=True):
 
     def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
         """Report a failed operation, which is retried unless `gives_up`."""
+        self._count_failed(operation, error, gives_up=gives_up)
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
         log = self.outcomes if operation.deletes else self.log
         log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
         reason = f"{operation.value.title().replace('_', '')}Error"
         self.event(reason, text, warning=True, origin=operation.deletes)
+        if gives_up:
+            self.event("GaveUp", f"{NO_RETRY.capitalize()}: {text}", warning=True, origin=True)
+
+    def _count_failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool) -> None:
         if operation.calls:
             self.sinks.metrics.tried(
                 operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR
             )
             self.sinks.metrics.erred(operation.value, error.codes)
-        if gives_up:
-            self.deletion(Outcome.GAVE_UP)
-            self.event("GaveUp", f"{NO_RETRY.capitalize()}: {text}", warning=True, origin=True)
-        elif operation.deletes:
-            self.deletion(Outcome.FAILED)
+        if gives_up or operation.deletes:
+            self.deletion(Outcome.GAVE_UP if gives_up else Outcome.FAILED)
         if error.is_a(DeadlineExceeded):
             self.sinks.metrics.timed_out()
         elif error.is_bug:

@@ -5,6 +5,8 @@ A later version may add names. It may change one only if it still reads the form
 
 from __future__ import annotations
 
+import attrs
+
 from actuator.codec import decode, encode
 from actuator.interface import ExternalResource
 from actuator.meta import Raw
@@ -16,6 +18,7 @@ from generic.library.webhooks.publishing import WRITTEN
 from generic.manager.heartbeat import LEASE_NAME
 from generic.manager.leaderelection import SERVES
 from generic.manager.options import Options
+from generic.reconciler.origin import CLOUD_ACCOUNT, ORIGIN, DeletionOrigin
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.orphans.kind import KIND_LABEL, SHOOT_LABEL, orphan_name
 
@@ -49,6 +52,12 @@ def test_fields_of_a_resource_recorded_by_a_later_version_stay():
 def test_an_orphan_that_another_version_recorded_is_not_recorded_twice():
     resource = ExternalResource(type="vpc", id="vpc-1", tags={"a": "b"}, region="eu-1")
     assert orphan_name("uid", resource) == "uid-6d011887e97b037c"
+
+
+def test_names_of_the_origin_stay():
+    assert (CLOUD_ACCOUNT, f"{OURS}/origin") == ("CloudAccount", ORIGIN)
+    fields = (attribute.name for attribute in attrs.fields(DeletionOrigin))
+    assert {*fields} >= {"seed", "project", "shoot", "shoot_uid", "account", "confirmed_by"}
 
 
 def test_leases_stay():

@@ -134,7 +134,7 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
 
 def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
     """Release the objects of `survey`, one by one. Raises Unavailable: retry later."""
-    seed = SeedIdentity(client)
+    seed = SeedIdentity(client, clock)
     needing = {item.header.uid: item for item in (*found.held, *found.of_others)}
     for held in found.held:
         try:

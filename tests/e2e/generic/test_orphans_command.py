@@ -359,6 +359,16 @@ def test_many_are_closed_only_with_their_number_and_can_be_reopened(keep, call, 
     assert "Error: 1 of 2 not reopened" in said
 
 
+def test_a_wide_list_has_the_origin_and_escapes_it(keep, call, admin, namespace):
+    origin = {"seed": "aws-eu1", "confirmedBy": "eve\x1b[2J\nroot"}
+    name = keep("there")
+    admin.patch(ORPHANS, name, "", {"spec": {"object": {"origin": origin}}})
+    found, _ = call("list", "-o", "wide", "--shoot", namespace)
+    assert "aws-eu1" in found.split()
+    assert r"eve\u001b[2J\nroot" in found
+    assert "\x1b" not in found
+
+
 def test_close_records_when_and_why(keep, call, admin):
     name = keep("unknown")
     assert call("close", name, "--note", "removed by hand") == (

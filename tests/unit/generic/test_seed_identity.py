@@ -1,5 +1,6 @@
 """The identity of the seed: read once, and never in the way of a record."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,6 +40,17 @@ def test_the_identity_is_read_once_unless_the_api_server_is_unavailable(
     answers: list[Any], read: list[str]
 ) -> None:
     client: Any = Answers(*answers)
-    identity = SeedIdentity(client)
-    assert [identity.read() for _ in read] == read
+    now = 0.0
+    clock: Any = SimpleNamespace(monotonic=lambda: now)
+    identity = SeedIdentity(client, clock)
+    for expected in read:
+        assert identity.read() == expected
+        now += 60.0
     assert client.answers == []
+
+
+def test_a_failed_request_is_not_repeated_by_each_deletion() -> None:
+    client: Any = Answers(Unavailable(0, "later"))
+    clock: Any = SimpleNamespace(monotonic=lambda: 59.0)
+    identity = SeedIdentity(client, clock)
+    assert [identity.read() for _ in range(3)] == ["", "", ""]

@@ -13,6 +13,7 @@ from generic.manager.routing import Served
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.lifecycle import CleanedUp, Finished
+from generic.reconciler.origin import DeletionOrigin
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import Tracks
 from generic.serving.metrics import Outcome
@@ -36,8 +37,11 @@ def test_a_listener_that_raises_changes_nothing_and_hides_nothing(tracks, caplog
 
     metrics: Any = SimpleNamespace(deletion=counted.append)
     sinks = Sinks(events=UNUSED, metrics=metrics, listeners=[broken, received.append])
-    Reporter(KIND, tracks.of(REQUEST, "uid"), sinks).deletion(Outcome.FAILED)
+    origin = DeletionOrigin(shoot="web")
+    track = tracks.of(REQUEST, "uid")
+    Reporter(KIND, track, sinks, find_origin=lambda: origin).deletion(Outcome.FAILED)
     assert counted == [Outcome.FAILED]
+    assert received[0].origin == origin
     assert [(item.uid, item.outcome) for item in received] == [("uid", Outcome.FAILED)]
     assert "outcome listener failed" in caplog.text
 
