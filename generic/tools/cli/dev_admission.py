@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from actuator.errors import NotFound
+from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import Client, ProviderConfig
 from actuator.meta import Raw
 from actuator.schema import json_schema
@@ -53,7 +53,13 @@ def admission_manager(target: DevelopmentTarget, options: Options) -> Manager | 
     """
     found = target.admission
     reference = admission_beside(target.extension or "") if found is None else found
-    return None if reference in ("", "none") else load_manager(reference, (), options)
+    if reference in ("", "none"):
+        return None
+    manager = load_manager(reference, (), options)
+    if manager.registrations:
+        why = "the function added an actuator; name the one that adds the admission"
+        raise ConfigurationError(f"--admission {reference}: {why}")
+    return manager
 
 
 @contextmanager

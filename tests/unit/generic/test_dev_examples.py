@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from msgspec import structs
+
+from actuator.errors import ConfigurationError
 from actuator.meta import Raw
 from extensions.aws.admission import ADMISSIONS
 from extensions.certificate.admission import ISSUERS
@@ -16,8 +20,16 @@ from generic.library.webhooks import (
     SecretBinding,
 )
 from generic.library.webhooks.places import configurations
+from generic.manager.manager import Manager
+from generic.manager.options import Options
 from generic.testing.gardenapi.controllers import merged_profile, secret_labels
-from generic.tools.cli.dev_admission import admission_beside, example_objects
+from generic.tools.cli.dev_admission import (
+    admission_beside,
+    admission_manager,
+    banner,
+    example_objects,
+)
+from generic.tools.cli.development import DevelopmentTarget
 
 OTHERS = [
     ConfigAdmission(kind=kind, config=ShareConfig, type="acme")
@@ -54,6 +66,27 @@ def test_an_example_has_all_configurations_of_a_type_and_no_problem() -> None:
 )
 def test_an_admission_is_found_beside_the_extension(extension: str, found: str) -> None:
     assert admission_beside(extension) == found
+
+
+def test_an_extension_is_no_admission_and_none_disables_it() -> None:
+    target = DevelopmentTarget(extension="extensions.aws:extension")
+    found = admission_manager(target, Options())
+    assert found is not None
+    assert len(found.admissions) == len(ADMISSIONS)
+    assert admission_manager(structs.replace(target, admission="none"), Options()) is None
+    wrong = structs.replace(target, admission="extensions.local:extension")
+    with pytest.raises(ConfigurationError, match="the function added an actuator; name"):
+        admission_manager(wrong, Options())
+
+
+def test_an_admission_is_not_served_on_an_existing_cluster() -> None:
+    target = DevelopmentTarget(
+        extension="extensions.aws:extension", kubeconfig=Path("x/kubeconfig")
+    )
+    shown = banner(target, Manager(), None)
+    assert shown == "\nThe admission is not served on an existing cluster.\n"
+    assert "cp x/garden.yaml ." in banner(target, Manager(), Options())
+    assert banner(structs.replace(target, admission="none"), Manager(), Options()) == ""
 
 
 def test_a_project_adds_to_a_profile_all_but_the_configuration() -> None:
