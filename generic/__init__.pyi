@@ -32,4 +32,5 @@ from generic.kube.headers import (
 )
 from generic.manager.manager import Manager as Manager
 from generic.manager.options import Options as Options
+from generic.reconciler.orphans.forced import ForceDeletionRecord as ForceDeletionRecord
 from generic.reconciler.orphans.kind import Orphan as Orphan

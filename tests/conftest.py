@@ -26,7 +26,7 @@ from generic.kube.client import HttpClient, connect, path_of
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant, manifests
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.reconciler.orphans.kind import ORPHANS, SHOOT_LABEL
 from generic.testing.seed import install
 from tests.support.cluster.harness import Script, Seed, running
@@ -160,7 +160,7 @@ def namespace(environment) -> str:
 @pytest.fixture(scope="session")
 def admin(environment) -> HttpClient:
     """The embedded cluster with our kinds installed, as its administrator."""
-    install(environment, [*KINDS, Cluster, Orphan])
+    install(environment, [*KINDS, Cluster, *RECORD_KINDS])
     return administrator(environment.kubeconfig)
 
 

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import NoReturn
 
 from actuator.cluster import Verdict
@@ -25,7 +24,7 @@ from generic.kube.clusters import CLUSTERS
 from generic.kube.headers import Request, cluster_header
 from generic.kube.store import Store
 from generic.manager.options import Options
-from generic.manager.orphans.keeper import Keeper
+from generic.manager.orphans.keeper import Keeper, Retention
 from generic.manager.registry import Registry
 from generic.manager.running import Running
 from generic.manager.wiring import Shared
@@ -187,12 +186,17 @@ class Manager(Registry):
         return {} if self._running is None else self._running.probes.ready()
 
     def _prepare(self) -> None:
-        """Add the keeper for the Orphans of all actuators, including those added later."""
-        days = self.options.orphan_retention_days
+        """Add the keeper for the records of all actuators, including those added later."""
+        options = self.options
+        retention = Retention.of_days(
+            closed=options.orphan_retention_days,
+            gone=options.gone_orphan_retention_days,
+            force_deletions=options.force_deletion_retention_days,
+        )
         keeper = Keeper(
             self.registrations,
             self.metrics.registry,
-            retention=None if days is None else timedelta(days=days),
+            retention=retention,
             clock=self._clock,
         )
         self.add_runnable("orphans", keeper.run, permissions=keeper.permissions)

@@ -70,7 +70,13 @@ class Options:
         90.0, "Maximum seconds of a force deletion; none: unlimited."
     )
     orphan_retention_days: float | None = _option(
-        30.0, "Days that Orphans in state Closed or Gone are kept; none: unlimited."
+        400.0, "Days that Orphans in state Closed are kept; none: unlimited."
+    )
+    gone_orphan_retention_days: float | None = _option(
+        400.0, "Days that Orphans in state Gone are kept; none: unlimited."
+    )
+    force_deletion_retention_days: float | None = _option(
+        400.0, "Days that ForceDeletionRecords are kept; none: unlimited."
     )
     outcome_events: Literal["unusual", "all"] = _option(
         "unusual", "Deletion outcomes that are recorded as events: exceptional ones, or all."

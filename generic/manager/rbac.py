@@ -19,7 +19,7 @@ from generic.kube.events import EVENTS
 from generic.manager.leaderelection import LEASES
 from generic.manager.manager import Manager
 from generic.manager.registry import Registration
-from generic.reconciler.orphans import ORPHANS
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS
 
 _GROUP = "rbac.authorization.k8s.io"
 _STRIP = ("get", "list", "patch", "delete")
@@ -99,6 +99,7 @@ def _of_kind(kind: Kind) -> Iterator[Permission]:
 def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
     yield ORPHANS.permission("get", "create", "patch")
     yield ORPHANS.permission("patch", subresource="status")
+    yield FORCE_DELETIONS.permission("create")
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.resource.permission("list", "watch")

@@ -51,7 +51,7 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.origin import MAX_LENGTH
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
-from generic.reconciler.stripping import delete_seed_objects
+from generic.reconciler.stripping import Stripped, delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 from generic.serving import logs
 
@@ -384,6 +384,11 @@ class ActuatorCall(Call):
         """See Context."""
         self.permit()
         namespace = self._report.track.request.namespace
-        stripped = self._report.stripped
         kind = self._invoker.kind.name
-        delete_seed_objects(self.client, namespace, groups, stripped, kind=kind)
+        delete_seed_objects(self.client, namespace, groups, self._stripped, kind=kind)
+
+    def _stripped(self, stripped: Stripped) -> None:
+        self._report.stripped(stripped)
+        self._invoker.tracks.note_force_deletion(
+            self._report.track, lambda budget: budget.with_stripped(stripped)
+        )

@@ -302,7 +302,9 @@ class Reconciler:
             report.requeued(operation)
             return result
         if operation is Operation.FORCE_DELETE:
-            self._tracks.note_force_deletion(track, last_error=failure.text)
+            self._tracks.note_force_deletion(
+                track, lambda budget: budget.failed(failure.text, *failure.codes)
+            )
         self._write(partial(attempt.fail, failure), report)
         self._tracks.give_up(track, (now or d.clock.now()) if failure.gives_up else None)
         report.failed(operation, error, gives_up=failure.gives_up)

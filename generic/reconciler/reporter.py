@@ -23,7 +23,7 @@ from generic.reconciler.attempt import is_refused
 from generic.reconciler.blocked import NO_RETRY
 from generic.reconciler.operation import Operation
 from generic.reconciler.origin import ORIGIN, DeletionOrigin
-from generic.reconciler.orphans import OrphanedFrom
+from generic.reconciler.orphans import ForceDeletionRecord, OrphanedFrom
 from generic.reconciler.stripping import Stripped
 from generic.reconciler.track import Track
 from generic.serving import logs
@@ -205,6 +205,13 @@ class Reporter(Struct, frozen=True, dict=True):
         self.once(
             "OrphansRecorded", f"Recorded {len(resources)} external resources as Orphans: {listed}"
         )
+
+    def not_recorded(self, record: ForceDeletionRecord, error: str) -> None:
+        """Report a force deletion without a record: the log has its content instead."""
+        self.sinks.metrics.not_recorded()
+        fields = {"error": error, "record": json.dumps(encode(record.spec))}
+        self.log.error("force deletion not recorded", extra={"fields": fields})
+        self.once("ForceDeletionNotRecorded", f"{error}; the manager's log has the record")
 
     def deletion(self, outcome: Outcome) -> None:
         """Count the end of one pass over an object under deletion."""

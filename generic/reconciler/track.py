@@ -9,6 +9,7 @@ A restart of the process loses all of it. Not here: decisions based on it (`dele
 import logging
 import math
 import threading
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from actuator.interface import Clock
 from generic.kube.headers import Request
+from generic.reconciler.budget import Budget
 from generic.reconciler.calls import AbandonedCalls, Call
 from generic.reconciler.known_secrets import SharedSecret, SharedSecrets
 from generic.reconciler.lifecycle import (
@@ -37,22 +39,6 @@ from generic.reconciler.lifecycle import (
 from generic.reconciler.origin import DeletionOrigin
 
 logger = logging.getLogger(__name__)
-
-
-class Budget(Struct, frozen=True):
-    """The time of one force deletion, in seconds on the monotonic clock."""
-
-    since: float
-    until: float
-    """Infinite if force deletions have no budget."""
-    over: bool = False
-    unresponsive: bool = False
-    """The actuator did not return from `external_resources`."""
-    last_error: str = ""
-
-    def remaining(self, now: float) -> float:
-        """Return the seconds left at `now`, at least 0."""
-        return max(0.0, self.until - now)
 
 
 class Track(Struct, eq=False):
@@ -209,15 +195,11 @@ class Tracks:
             track.budget = replace(track.budget, over=True)
             return True
 
-    def note_force_deletion(
-        self, track: Track, *, last_error: str | None = None, unresponsive: bool | None = None
-    ) -> None:
-        """Keep for the next attempt how this one failed; None changes nothing."""
+    def note_force_deletion(self, track: Track, change: Callable[[Budget], Budget]) -> None:
+        """Keep how a force deletion proceeds, for its next attempt and its record."""
         with self._lock:
-            if track.budget is not None and last_error is not None:
-                track.budget = replace(track.budget, last_error=last_error)
-            if track.budget is not None and unresponsive is not None:
-                track.budget = replace(track.budget, unresponsive=unresponsive)
+            if track.budget is not None:
+                track.budget = change(track.budget)
 
     def give_up(self, track: Track, at: datetime | None) -> None:
         """Note the wall time at which the deletion was given up; None: it is retried."""

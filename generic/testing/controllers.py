@@ -5,9 +5,10 @@ from contextlib import ExitStack, contextmanager
 
 from actuator.cluster import Cluster
 from actuator.interface import Client
+from actuator.meta import Object
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.garbagecollector import GarbageCollector
 from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
@@ -15,7 +16,7 @@ from generic.testing.resourcemanager import ResourceManager
 from generic.testing.shootapi import ServedShoots, ShootServers
 from generic.testing.shoots import ShootManager, Shoots
 
-SEED_KINDS = (Cluster, Orphan, ManagedResource, *MACHINE_KINDS)
+SEED_KINDS: tuple[type[Object], ...] = (Cluster, *RECORD_KINDS, ManagedResource, *MACHINE_KINDS)
 """The kinds that the controllers need, besides those of the extensions."""
 
 

@@ -20,7 +20,7 @@ from actuator.v1alpha1 import KINDS, Infrastructure
 from generic.kube.client import connect
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, SHOOT_LABEL
 from generic.testing.envtest import Environment
 from generic.testing.garden import Garden, SeedShoot, not_ready_because
 from generic.testing.polling import parallel
@@ -136,7 +136,7 @@ def main() -> None:
     """Measure 1000 objects, 20 workers, a 5 s budget; then again with `unresponsive`."""
     logging.getLogger("generic").setLevel(logging.CRITICAL)
     with Environment() as environment:
-        install(environment, [*KINDS, Cluster, Orphan])
+        install(environment, [*KINDS, Cluster, *RECORD_KINDS])
         for unresponsive in (False, True):
             took = measure(
                 environment.kubeconfig, 1000, workers=20, budget=5.0, unresponsive=unresponsive

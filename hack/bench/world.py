@@ -20,7 +20,7 @@ from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.headers import Event, EventType, Header, header
 from generic.kube.informer import Informer
 from generic.kube.store import Store
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.garden import Garden, SeedShoot
 from generic.testing.polling import parallel
 from generic.testing.seed import install_crds
@@ -45,7 +45,7 @@ class BenchWorld:
 
     def __init__(self, client: HttpClient) -> None:
         """Install the CRDs; observe Infrastructures from now on, in a daemon thread."""
-        install_crds(client, [Infrastructure, Cluster, Orphan])
+        install_crds(client, [Infrastructure, Cluster, *RECORD_KINDS])
         self.client = client
         self._changed = threading.Condition()
         self._succeeded: set[Key] = set()

@@ -26,7 +26,7 @@ from generic.kube.client import connect
 from generic.library.machines import MACHINE_KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.serving.metrics import Outcome
 from generic.testing.envtest import Environment, EnvtestError
 from generic.testing.envtest.servers import free_port
@@ -144,7 +144,7 @@ def _observe() -> list[Row]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="observe-")))
         _say("Starting the embedded cluster")
         environment = stack.enter_context(Environment(_say))
-        install(environment, [*KINDS, Cluster, Orphan, *MACHINE_KINDS])
+        install(environment, [*KINDS, Cluster, *RECORD_KINDS, *MACHINE_KINDS])
         way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
         _say("Starting Prometheus")
         server = stack.enter_context(prometheus(program, folder, address))

@@ -34,7 +34,7 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.reconciler.reporter import DeletionEnded
 from generic.serving.metrics import Outcome
 from generic.testing.drill.names import Names
@@ -227,7 +227,7 @@ def attack_answers(
     """Let these inputs live."""
     names = Names()
     admin = connect(environment.kubeconfig, connections=_ALIVE)
-    install_crds(admin, [Cluster, Orphan, Infrastructure])
+    install_crds(admin, [Cluster, *RECORD_KINDS, Infrastructure])
     namespaces = [f"{names.type}-plain", f"{names.type}-forced"]
     for namespace, force in zip(namespaces, (None, "true"), strict=True):
         admin.create(NAMESPACES, {"metadata": {"name": namespace}})

@@ -29,7 +29,7 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.headers import Event, EventType, Header
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
@@ -207,7 +207,7 @@ def attack_selections(
 ) -> None:
     """Let the inputs live, many at a time, and report the broken rules."""
     admin = connect(environment.kubeconfig, connections=24)
-    install_crds(admin, [Cluster, Orphan, Infrastructure])
+    install_crds(admin, [Cluster, *RECORD_KINDS, Infrastructure])
     names = Names()
     garden = Garden(admin)
     places = {}

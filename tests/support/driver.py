@@ -20,7 +20,7 @@ from actuator.errors import ActuatorError
 from actuator.meta import Object
 from generic.kube.client import HttpClient, connect
 from generic.manager.manager import Manager
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
@@ -57,7 +57,7 @@ def admitted(
     Returns an administrator's client, and the kubeconfig of the manager.
     """
     admin = connect(environment.kubeconfig, connections=connections)
-    install_crds(admin, [Cluster, Orphan, *classes])
+    install_crds(admin, [Cluster, *RECORD_KINDS, *classes])
     return admin, EmbeddedSeed(environment, admin).admit(model, names.type)
 
 

@@ -12,7 +12,7 @@ from typing import get_args
 from actuator.cluster import Cluster
 from actuator.meta import GROUP, Kind
 from generic.library.webhooks.webhook import FailurePolicy, Operation, Webhook
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS, Orphan
 
 _NEVER: Mapping[str, str] = {
     "": "Event Namespace Node",
@@ -28,10 +28,10 @@ _NEVER: Mapping[str, str] = {
     "rbac.authorization.k8s.io": "*",
     "resources.gardener.cloud": "*",
     GROUP: Cluster.KIND.name,
-    Orphan.KIND.group: Orphan.KIND.name,
+    Orphan.KIND.group: " ".join(cls.KIND.name for cls in RECORD_KINDS),
 }
 """Kinds by group that are never intercepted; a force deletion writes Machines, ManagedResources,
-the Cluster and Orphans while these are not under deletion themselves."""
+the Cluster and its records while these are not under deletion themselves."""
 
 
 _REPORTS_NOTHING: Mapping[str, str] = {"core.gardener.cloud": "CloudProfile NamespacedCloudProfile"}

@@ -1,41 +1,65 @@
-"""Keeper: counts the Orphans of one manager's objects, and deletes old settled ones.
+"""Keeper: counts the Orphans of one manager's objects, and deletes old records.
 
 It runs beside the controllers while a process leads. A Closed Orphan ages from closedAt, a Gone one
-from verifiedAt; open ones are never deleted.
+from verifiedAt; open ones are never deleted. A ForceDeletionRecord ages from its creation, and is
+kept while an Orphan of its object is open.
 """
 
 import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+import attrs
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from actuator.errors import ApiError, Conflict, LeaseLost, NotFound, TooManyRequests
-from actuator.interface import Client, Clock, Permission
+from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import parse_time
 from generic.kube.clock import SystemClock, trusted_now
 from generic.manager.orphans.ledger import Serving, read_orphans, serving
-from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
+from generic.reconciler.orphans.forced import FORCE_DELETIONS
+from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, TYPE_LABEL, Orphan, OrphanState
 from generic.serving.metrics.exposition import Bounded
 from generic.serving.metrics.values import OLDER, ORPHAN_AGES
 
 logger = logging.getLogger(__name__)
 
-RETENTION = timedelta(days=30)
+RETENTION = timedelta(days=400)
+_RECORDS_SECONDS = 3600.0
+"""Seconds between two looks at ForceDeletionRecords, of which there may be thousands."""
 
 _Labels = tuple[str, str, str]
 
 
-class Keeper(Collector):
-    """Processes the Orphans of the actuators `added` to a manager, every `interval_seconds`.
+@attrs.frozen(kw_only=True)
+class Retention:
+    """The time for which records are kept, by their state; None: without limit."""
 
-    `retention` None keeps them without limit. One per metrics registry. Raises ValueError unless
-    the interval is above 0, and for a negative retention.
+    closed: timedelta | None = RETENTION
+    gone: timedelta | None = RETENTION
+    force_deletions: timedelta | None = RETENTION
+
+    def __attrs_post_init__(self) -> None:
+        """Raise ValueError for a negative time."""
+        for name, time in attrs.asdict(self).items():
+            if time is not None and time < timedelta():
+                raise ValueError(f"retention of {name} must not be negative, got {time}")
+
+    @classmethod
+    def of_days(cls, **days: float | None) -> "Retention":
+        """Return the retention of these numbers of days, by field."""
+        return cls(**{name: None if n is None else timedelta(days=n) for name, n in days.items()})
+
+
+class Keeper(Collector):
+    """Processes the records of the actuators `added` to a manager, every `interval_seconds`.
+
+    One per metrics registry. Raises ValueError unless the interval is above 0.
     """
 
     def __init__(
@@ -43,14 +67,12 @@ class Keeper(Collector):
         added: Sequence[Serving],
         registry: CollectorRegistry,
         *,
-        retention: timedelta | None = RETENTION,
+        retention: Retention = Retention(),
         interval_seconds: float = 300.0,
         clock: Clock | None = None,
     ) -> None:
         if not 0 < interval_seconds < math.inf:
             raise ValueError(f"interval_seconds must be above 0, got {interval_seconds!r}")
-        if retention is not None and retention < timedelta():
-            raise ValueError(f"retention must not be negative, got {retention}")
         self._added = added
         self._retention = retention
         self._interval = interval_seconds
@@ -58,12 +80,13 @@ class Keeper(Collector):
         self._bounded = Bounded()
         self._counts: Mapping[_Labels, int] = {}
         self._open_since: Sequence[datetime] = ()
+        self._next_records = -math.inf
         registry.register(self)
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions of `run`."""
-        return (ORPHANS.permission("list", "delete"),)
+        return tuple(of.permission("list", "delete") for of in (ORPHANS, FORCE_DELETIONS))
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Run until `stop` is set, or until this process no longer leads."""
@@ -86,15 +109,17 @@ class Keeper(Collector):
             self._open_since = ()
 
     def look(self, client: Client) -> None:
-        """Run one pass: delete old settled Orphans and count the rest. Raises ApiError."""
+        """Run one pass: delete old records, and count the Orphans. Raises ApiError."""
         own = [obj for obj in self._read(client) if serving(self._added, obj.spec.object)]
-        kept = [item for item in own if not (self._is_over(item) and _delete(client, item))]
+        kept = [item for item in own if not self._is_deleted(client, item)]
         counts: Counter[_Labels] = Counter()
         for obj in sorted(kept, key=lambda item: item.spec.resource_type):
             type_ = self._bounded(obj.spec.resource_type)
             counts[obj.spec.object.kind, type_, obj.state.value] += 1
         self._counts = counts
         self._open_since = [since for item in kept if (since := _open_since(item)) is not None]
+        still_open = {item.spec.object.uid for item in kept if item.is_open}
+        self._delete_old_records(client, still_open)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the number of Orphans of the last complete pass; see Collector."""
@@ -118,28 +143,64 @@ class Keeper(Collector):
             opened.add_metric((age,), numbers[age])
         yield opened
 
-    def _read(self, client: Client) -> list[Orphan]:
+    @property
+    def _of_our_kinds(self) -> str:
+        """The selector of records; "" without an actuator."""
         kinds = ",".join(sorted({item.kind.name for item in self._added}))
-        return read_orphans(client, label_selector=f"{KIND_LABEL} in ({kinds})") if kinds else []
+        return f"{KIND_LABEL} in ({kinds})" if kinds else ""
 
-    def _is_over(self, orphan: Orphan) -> bool:
-        settled = _settled_at(orphan)
-        now = trusted_now(self._clock)
-        if settled is None or now is None or self._retention is None:
+    def _read(self, client: Client) -> list[Orphan]:
+        selector = self._of_our_kinds
+        return read_orphans(client, label_selector=selector) if selector else []
+
+    def _is_deleted(self, client: Client, orphan: Orphan) -> bool:
+        """Delete an Orphan whose time is over; return whether it is deleted."""
+        settled, retention = _settled(orphan, self._retention)
+        if not self._is_over(settled, retention):
             return False
-        return now - settled > self._retention
+        return _delete(client, ORPHANS, orphan.metadata.name, orphan.metadata.uid)
+
+    def _delete_old_records(self, client: Client, still_open: Collection[str]) -> None:
+        """Delete ForceDeletionRecords, except of the UIDs with open Orphans. Raises ApiError."""
+        selector = self._of_our_kinds
+        retention = self._retention.force_deletions
+        now = self._clock.monotonic()
+        if not selector or retention is None or now < self._next_records:
+            return
+        for found in client.list(FORCE_DELETIONS, label_selector=selector, metadata_only=True):
+            metadata = found["metadata"]
+            name: str = metadata["name"]
+            over = self._is_over(metadata["creationTimestamp"], retention)
+            if over and name not in still_open and self._serves(metadata["labels"]):
+                _delete(client, FORCE_DELETIONS, name, metadata["uid"])
+        self._next_records = now + _RECORDS_SECONDS
+
+    def _serves(self, labels: Mapping[str, str]) -> bool:
+        """Whether the record with these labels is about an object of our actuators."""
+        kind = labels[KIND_LABEL]
+        type_ = labels.get(TYPE_LABEL, "")
+        return any(
+            item.kind.name == kind and (not item.types or type_ in item.types)
+            for item in self._added
+        )
+
+    def _is_over(self, since: str | None, retention: timedelta | None) -> bool:
+        now = trusted_now(self._clock)
+        if since is None or now is None or retention is None:
+            return False
+        try:
+            return now - parse_time(since) > retention
+        except ValueError:
+            return False
 
 
-def _settled_at(orphan: Orphan) -> datetime | None:
-    """Return since when it is settled; None for an open one, or without a valid time."""
-    times = {
-        OrphanState.CLOSED: orphan.status.closed_at,
-        OrphanState.GONE: orphan.status.verified_at,
-    }
-    try:
-        return parse_time(times.get(orphan.state) or "")
-    except ValueError:
-        return None
+def _settled(orphan: Orphan, retention: Retention) -> tuple[str | None, timedelta | None]:
+    """Return since when it is settled, None for an open one, and for how long it is kept."""
+    if orphan.state is OrphanState.CLOSED:
+        return orphan.status.closed_at, retention.closed
+    if orphan.state is OrphanState.GONE:
+        return orphan.status.verified_at, retention.gone
+    return None, None
 
 
 def _age(seconds: float) -> str:
@@ -157,16 +218,16 @@ def _open_since(orphan: Orphan) -> datetime | None:
         return None
 
 
-def _delete(client: Client, orphan: Orphan) -> bool:
-    """Delete the Orphan with this uid; return whether it is deleted."""
-    name = orphan.metadata.name
+def _delete(client: Client, resource: Resource, name: str, uid: str) -> bool:
+    """Delete the record with this uid; return whether it is deleted."""
     try:
-        client.delete(ORPHANS, name, uid=orphan.metadata.uid)
+        client.delete(resource, name, uid=uid)
     except (NotFound, Conflict):
         return True
     except ApiError as error:  # continue with the others; this one is retried in the next pass
-        fields = {"orphan": name, "error": str(error)}
-        logger.warning("orphan deletion failed", extra={"fields": fields})
+        fields = {"resource": str(resource), "record": name, "error": str(error)}
+        logger.warning("record deletion failed", extra={"fields": fields})
         return False
-    logger.info("settled orphan deleted", extra={"fields": {"orphan": name}})
+    fields = {"resource": str(resource), "record": name}
+    logger.info("old record deleted", extra={"fields": fields})
     return True

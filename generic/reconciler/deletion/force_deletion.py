@@ -7,28 +7,47 @@ unavailable API server, a webhook that denies, an Orphan that cannot be written,
 a CRD that refuses every patch of the object, and a namespace that was removed although it has
 objects.
 
-Guarantee: when `run` returns, the API server has acknowledged every Orphan.
+Guarantee: when `run` returns, the API server has acknowledged every Orphan, and the record of the
+force deletion; a record that could not be written within the budget is in the log instead.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError, LeaseLost
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    CallAbandoned,
+    DecodeError,
+    Forbidden,
+    Invalid,
+    LeaseLost,
+    NotFound,
+)
 from actuator.interface import Actuator, ExternalResource, SeedObjects
-from actuator.meta import Object
+from actuator.meta import Object, format_time
 from actuator.tolerance import WrongField
+from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
+from generic.reconciler.budget import Budget
 from generic.reconciler.invoker import RESOURCES_SECONDS, ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
-from generic.reconciler.orphans import UNKNOWN, OrphanReason, record_all
+from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, record_all
+from generic.reconciler.orphans.forced import (
+    Ended,
+    ForceDeletionRecord,
+    forced_record,
+    write_record,
+)
 from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import SeedObjectsHeld
-from generic.reconciler.track import Budget
 from generic.serving.metrics import Outcome
 
 IN_SEED = "seed/"
@@ -42,8 +61,12 @@ _MIN_SECONDS = 0.5
 """Time limit of external_resources, however long the budget has been exceeded."""
 
 
+_PERMANENT = (Forbidden, Invalid, NotFound, NotStored)
+"""Answers to a record that another attempt within the budget would hardly change."""
+
+
 class NotRecorded(ActuatorError):
-    """An Orphan could not be written, so the finalizer stays."""
+    """An Orphan or a record could not be written, so the finalizer stays."""
 
 
 class ForceDeletion(Struct, frozen=True):
@@ -82,8 +105,11 @@ class ForceDeletion(Struct, frozen=True):
             remaining = self._remaining(attempt, budget, report, attempt.open(self.cls))
         if reason is not OrphanReason.FORCED:
             remaining = [*(remaining or [UNKNOWN]), *self._strip(attempt, report)]
-        self._record(remaining, reason, message, report)
-        return Outcome.ORPHANED if remaining else Outcome.FORCE_DELETED
+        orphans = self._record(remaining, reason, message, report)
+        outcome = Outcome.ORPHANED if orphans else Outcome.FORCE_DELETED
+        budget = attempt.track.budget or budget  # None: the DELETED event came first
+        self._leave_record(attempt.start.deletion_timestamp, budget, report, reason, orphans)
+        return outcome
 
     def _begin(
         self, attempt: Attempt, budget: Budget, report: Reporter
@@ -118,9 +144,11 @@ class ForceDeletion(Struct, frozen=True):
         seconds = max(_MIN_SECONDS, min(left, RESOURCES_SECONDS))
         tracks = self.invoker.tracks
         track = attempt.track
-        tracks.note_force_deletion(track, unresponsive=True)  # unless it returns
+        tracks.note_force_deletion(  # unless it returns
+            track, lambda budget: replace(budget, unresponsive=True)
+        )
         remaining = self.invoker.external_resources(report, track, obj, seconds)
-        tracks.note_force_deletion(track, unresponsive=False)
+        tracks.note_force_deletion(track, lambda budget: replace(budget, unresponsive=False))
         return remaining
 
     def _strip(self, attempt: Attempt, report: Reporter) -> list[ExternalResource]:
@@ -146,7 +174,7 @@ class ForceDeletion(Struct, frozen=True):
 
     def _record(
         self, left: list[ExternalResource], reason: OrphanReason, known: str, report: Reporter
-    ) -> None:
+    ) -> tuple[Orphan, ...]:
         """Record each resource, with the known error that kept the actuator from removing it.
 
         Raises NotRecorded.
@@ -155,13 +183,51 @@ class ForceDeletion(Struct, frozen=True):
         client = self.invoker.client
         now = self.invoker.clock.now()
         try:
-            record_all(client, report.orphaned_from, left, reason, message, now)
+            orphans = record_all(client, report.orphaned_from, left, reason, message, now)
         except ApiError as error:
             raise NotRecorded(
                 f"cannot record remaining resources as Orphans: {refused(error)}"
             ) from error
         if left:
             report.orphans_recorded(left)
+        return orphans
+
+    def _leave_record(
+        self,
+        requested_at: str | None,
+        budget: Budget,
+        report: Reporter,
+        reason: OrphanReason,
+        orphans: tuple[Orphan, ...],
+    ) -> None:
+        """Leave a record of this force deletion; not longer than its budget. Raises NotRecorded.
+
+        A record that is refused, or that cannot be written at the end of the budget, is logged.
+        """
+        clock = self.invoker.clock
+        now = clock.now()
+        used = clock.monotonic() - budget.since
+        record = forced_record(
+            report.orphaned_from,
+            budget,
+            Ended(
+                outcome=Outcome.ORPHANED if orphans else Outcome.FORCE_DELETED,
+                reason=reason,
+                deletion_requested_at=requested_at,
+                forced_at=format_time(now - timedelta(seconds=used)),
+                finished_at=format_time(now),
+                used_seconds=used,
+                orphans=orphans,
+            ),
+        )
+        left = budget.remaining(clock.monotonic())
+        try:
+            write_record(self.invoker.client, record, max(_MIN_SECONDS, left))
+        except ApiError as error:
+            text = f"cannot write the record: {refused(error, ForceDeletionRecord)}"
+            if left > 0 and not isinstance(error, _PERMANENT):
+                raise NotRecorded(text) from error
+            report.not_recorded(record, text)
 
 
 def _unreadable(error: str, report: Reporter) -> OrphanReason:

@@ -1,5 +1,6 @@
-"""Orphans: records of external resources that may remain after force deletions."""
+"""Records of force deletions: of each one, and of external resources that may remain (Orphans)."""
 
+from generic.reconciler.orphans.forced import FORCE_DELETIONS, RECORD_KINDS, ForceDeletionRecord
 from generic.reconciler.orphans.kind import (
     KIND_LABEL,
     ORPHANS,
@@ -19,10 +20,13 @@ from generic.reconciler.orphans.record import (
 )
 
 __all__ = [
+    "FORCE_DELETIONS",
     "KIND_LABEL",
     "ORPHANS",
+    "RECORD_KINDS",
     "SHOOT_LABEL",
     "UNKNOWN",
+    "ForceDeletionRecord",
     "Orphan",
     "OrphanReason",
     "OrphanState",

@@ -24,6 +24,10 @@ KIND_LABEL = f"{GROUP}/kind"
 """A label with the kind of the released object."""
 
 
+TYPE_LABEL = f"{GROUP}/type"
+"""A label with the extension type of the released object, if it can be a label."""
+
+
 class OrphanReason(StrEnum):
     """The reason why our finalizer was removed although resources may remain."""
 

@@ -1,7 +1,7 @@
-"""Readiness check: whether Orphans can be written. A manager that cannot is not ready.
+"""Readiness check: whether records can be written. A manager that cannot is not ready.
 
-It creates one by a dry-run request, which tests CRD, Role and admission, and looks for one; the
-answer is cached.
+It creates one of each kind by a dry-run request, which tests CRD, Role and admission, and looks for
+an Orphan; the answer is cached.
 """
 
 import json
@@ -9,27 +9,28 @@ import threading
 from contextlib import suppress
 
 from actuator.errors import ApiError, NotFound
-from actuator.interface import Clock
-from actuator.meta import format_time
+from actuator.interface import Clock, resource_of
+from actuator.meta import Object, Raw, format_time
 from generic.kube.client import HttpClient, path_of
 from generic.kube.refusals import explained
+from generic.reconciler.orphans.forced import ForceDeletionRecord
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanReason
 
 _GOOD_FOR = 300.0
 _BAD_FOR = 10.0
 """Seconds for which a good or bad answer is cached."""
-_INSTALL = "install the output of `actuator crds generic:Orphan`"
 _MAX_WAIT_SECONDS = 5.0
 """Seconds for the request."""
 
 
-def refused(error: ApiError) -> str:
-    """Return the message of an Orphan that could not be written, with the remedy."""
+def refused(error: ApiError, cls: type[Object] = Orphan) -> str:
+    """Return the message of a record that could not be written, with the remedy."""
+    install = f"install the output of `actuator crds generic:{cls.KIND.name}`"
     return explained(
         error,
         Forbidden="install the output of `actuator rbac`",
-        NotServed=_INSTALL,
-        RefusedByAPIServer=f"{_INSTALL} of this version",
+        NotServed=install,
+        RefusedByAPIServer=f"{install} of this version",
         APIServerUnavailable="restore the API server",
     )
 
@@ -54,22 +55,30 @@ class OrphanProbe:
             return self._problem
 
     def _ask(self) -> str | None:
-        orphan = {  # as JSON: at the start of a process, the converter would take time
-            "apiVersion": ORPHANS.api_version,
-            "kind": Orphan.KIND.name,
+        now = format_time(self._clock.now())
+        specs: tuple[tuple[type[Object], Raw], ...] = (
+            (Orphan, {"resourceType": "probe", "recordedAt": now}),
+            (ForceDeletionRecord, {"outcome": "force_deleted", "finishedAt": now}),
+        )
+        for cls, spec in specs:
+            try:
+                self._try(cls, spec)
+            except ApiError as error:
+                return f"cannot write {cls.KIND.name}s: {refused(error, cls)}"
+        return None
+
+    def _try(self, cls: type[Object], spec: Raw) -> None:
+        """Create one by a dry run; look for an Orphan, as `record` does. Raises ApiError."""
+        resource = resource_of(cls.KIND)
+        former = {"apiVersion": "v1", "kind": "Probe", "name": "probe", "uid": "probe"}
+        probe = {  # as JSON: at the start of a process, the converter would take time
+            "apiVersion": resource.api_version,
+            "kind": cls.KIND.name,
             "metadata": {"generateName": "probe-"},
-            "spec": {
-                "resourceType": "probe",
-                "object": {"apiVersion": "v1", "kind": "Probe", "name": "probe", "uid": "probe"},
-                "reason": OrphanReason.FORCED,
-                "recordedAt": format_time(self._clock.now()),
-            },
+            "spec": {"object": former, "reason": OrphanReason.FORCED, **spec},
         }
-        body = json.dumps(orphan).encode()
-        try:
-            self._client.send("POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body)
+        body = json.dumps(probe).encode()
+        self._client.send("POST", path_of(resource), query={"dryRun": "All"}, body=body)
+        if resource == ORPHANS:
             with suppress(NotFound):
                 self._client.get(ORPHANS, "probe")
-        except ApiError as error:
-            return f"cannot write Orphans: {refused(error)}"
-        return None

@@ -5,10 +5,11 @@ no Orphan can hold must not prevent the end of a force deletion.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, Conflict, NotFound, TooManyRequests, Unavailable
@@ -30,6 +31,7 @@ from generic.reconciler.orphans.kind import (
     orphan_name,
 )
 
+T = TypeVar("T")
 UNKNOWN = ExternalResource(type="unknown")
 """Replaces resources that could not be identified."""
 
@@ -66,14 +68,22 @@ def record_all(
     """
     orphans = []
     for resource in resources:
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                orphans.append(record(client, former, resource, reason, message, now))
-                break
-            except (Conflict, TooManyRequests, Unavailable) as error:
-                if not tries_left or error.retry_after or isinstance(error, Silence):
-                    raise
+        write = partial(record, client, former, resource, reason, message, now)
+        orphans.append(with_tries(write))
     return tuple(orphans)
+
+
+def with_tries(write: Callable[[], T]) -> T:
+    """Send a write, several times if the API server refuses it for the moment. Raises ApiError."""
+    for _ in range(_TRIES - 1):
+        try:
+            return write()
+        except AlreadyExists:
+            raise
+        except (Conflict, TooManyRequests, Unavailable) as error:
+            if error.retry_after or isinstance(error, Silence):
+                raise
+    return write()
 
 
 def record(

@@ -61,6 +61,10 @@ class ControllerMetrics:
         """Count a status that the API server refused, or stored in part."""
         self._families.unwritten.labels(self._name).inc()
 
+    def not_recorded(self) -> None:
+        """Count a force deletion whose record could not be written."""
+        self._families.unrecorded.labels(self._name).inc()
+
     def stripped(self, resource: str) -> None:
         """Count another owner's finalizer stripped from a seed object; with its plural.group."""
         self._families.stripped.labels(self._name, resource).inc()
@@ -192,6 +196,10 @@ class ControllerFamilies:
         self.unwritten = new.counter(
             "actuator_status_writes_refused_total",
             "Total number of statuses that the API server refused, or stored in part.",
+        )
+        self.unrecorded = new.counter(
+            "actuator_force_deletions_not_recorded_total",
+            "Total number of force deletions whose ForceDeletionRecord could not be written.",
         )
         self.orphaned = new.counter(
             "actuator_orphaned_resources_reported_total",

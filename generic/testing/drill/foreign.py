@@ -23,7 +23,7 @@ from generic.kube.delegating import DelegatingClient
 from generic.library.lookup import find
 from generic.library.machines import MACHINES
 from generic.manager.options import Options
-from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, RECORD_KINDS, SHOOT_LABEL
 from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import DrillWorld, beside, manager_for, outside, target_of
@@ -115,7 +115,8 @@ def _simulated_controllers(rehearsal: CombinedRehearsal, client: OfDrill) -> Ite
 
 def _check_kinds(world: DrillWorld, rehearsal: CombinedRehearsal, cluster: Sequence[str]) -> None:
     """Raise ActuatorError if the seed lacks a CRD: a drill installs none on existing seeds."""
-    wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
+    kinds = [Cluster.KIND, *(cls.KIND for cls in RECORD_KINDS), *world.kinds]
+    wanted = [f"{kind.plural}.{kind.group}" for kind in kinds]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
     missing = [name for name in dict.fromkeys(wanted) if find(world.admin, CRDS, name) is None]
     if missing:
@@ -163,7 +164,7 @@ def _clean_up(world: DrillWorld) -> None:
     shoots = client.list(NAMESPACES, label_selector=labelled)
     remove(*map(resource_of, world.kinds), CONFIG_MAPS, selector=labelled)
     for namespace in (shoot["metadata"]["name"] for shoot in shoots):
-        remove(ORPHANS, selector=f"{SHOOT_LABEL}={namespace}")
+        remove(ORPHANS, FORCE_DELETIONS, selector=f"{SHOOT_LABEL}={namespace}")
         for group in (group for actuator in world.actuators for group in actuator.seed_objects):
             with suppress(ApiError):  # the extension creates them without our label
                 remove(group.resource, namespace=namespace, selector=group.label_selector)

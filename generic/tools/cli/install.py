@@ -13,7 +13,7 @@ from generic.kube.crds import crd
 from generic.manager.flags import FLAGS
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.tools.cli.load import (
     load_kind,
     load_manager,
@@ -56,11 +56,13 @@ def rbac(
 @click.option("--only", multiple=True, metavar="NAME", help="Print this one of them.")
 def crds(own: str | None, rehearsals: tuple[str, ...], only: tuple[str, ...]) -> None:
     """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
-    classes: list[type[Object]] = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
+    classes: list[type[Object]] = (
+        [*KINDS, Cluster, *RECORD_KINDS] if own is None else [load_kind(own)]
+    )
     more: Sequence[Raw] = ()
     if rehearsals:
         rehearsal = load_rehearsals(rehearsals)
-        classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
+        classes = [Cluster, *RECORD_KINDS, *map(object_class, rehearsal.actuators())]
         more = rehearsal.crds()
     found = {obj["metadata"]["name"]: obj for obj in (*map(crd, classes), *more)}
     if unknown := set(only) - found.keys():

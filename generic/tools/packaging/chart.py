@@ -35,7 +35,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.orphans.policies import policies
 from generic.manager.rbac import manifests
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.tools.packaging.monitoring import dashboards_of, rules_of
 
 MALLOC = {
@@ -231,20 +231,20 @@ def _networks(manager: Manager) -> dict[str, str]:
 
 
 def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
-    """Yield the CustomResourceDefinitions of Orphan and of the author's own kinds.
+    """Yield the CustomResourceDefinitions of records and of the author's own kinds.
 
     Gardener installs its own kinds. gardenlet and gardener-operator render `templates/` only, and
     without a cluster (Gardener, `pkg/chartrenderer`). Every definition is kept when the chart is
     removed, because its objects would be deleted with it; gardener-resource-manager reads one of
     the annotations, Helm the other.
 
-    All extensions share the definition of Orphan, and Helm refuses an object that another release
+    All extensions share the definitions of records, and Helm refuses an object that another release
     owns. So a template looks up the owner, depending on the value `crds`. Under Gardener `lookup`
     returns nothing, and the ManagedResource of each extension has the definition. An annotation
     lets gardener-resource-manager create it, and never change it (Gardener documentation,
     "gardener-resource-manager", "Ignoring Updates"): else each would take it over from the other.
     """
-    classes: list[type[Object]] = [Orphan]
+    classes: list[type[Object]] = [*RECORD_KINDS]
     classes += (registration.cls for registration in manager.registrations)
     classes += (health_check.checks.cls for health_check in manager.health_checks)
     for cls in dict.fromkeys(cls for cls in classes if cls.KIND.group != GROUP):
@@ -253,7 +253,7 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
         name = manifest["metadata"]["name"]
         condition = f'include "actuator.installsDefinition" (dict "root" $ "name" "{name}")'
         content = literal(yaml_text(manifest))
-        if cls is Orphan:
+        if cls in RECORD_KINDS:
             content = content.replace("  annotations:\n", _SHARED, 1)
         yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{content}{{{{- end }}}}\n"
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from actuator.errors import ApiError, ConfigurationError, NotFound
 from actuator.interface import CONFIG_MAPS, Client, Resource
 from actuator.meta import Raw, format_time, parse_time, value_at
-from generic.reconciler.orphans import ORPHANS
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS
 from generic.tools.record.chain import ExportHeader
 
-_RESOURCES = (ORPHANS,)
+_RESOURCES = (ORPHANS, FORCE_DELETIONS)
 _TIME = "At"
 """The end of each name of a field of spec and status that has a time."""
 
@@ -60,7 +60,7 @@ def _read(client: Client, resource: Resource) -> Iterator[Raw]:
     except NotFound as error:
         raise ConfigurationError(
             f"The CustomResourceDefinition of {resource} is not installed in this cluster; install "
-            "the output of `actuator crds generic:Orphan`"
+            "the output of `actuator crds`"
         ) from error
     for manifest in found:
         metadata = manifest["metadata"]

@@ -30,7 +30,7 @@ from generic.library.webhooks.policies import BINDINGS, POLICIES
 from generic.manager import flags
 from generic.manager.manager import Manager
 from generic.manager.webhooks import endpoint_of
-from generic.reconciler.orphans import ORPHANS
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS
 from generic.testing.garden import not_ready_because
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, OneShoot, install, install_crds
@@ -306,10 +306,11 @@ def test_gardener_gets_the_definitions_of_orphans_and_own_kinds_and_no_job(
         if object_["kind"] == "CustomResourceDefinition"
     }
     own = f"notes.{namespace}.example.org"
-    assert set(found) == {str(ORPHANS), own}
+    assert set(found) == {str(ORPHANS), str(FORCE_DELETIONS), own}
     assert found[own]["metadata"]["annotations"] == KEPT
     created = {**KEPT, "resources.gardener.cloud/ignore": "true"}
-    assert found[str(ORPHANS)]["metadata"]["annotations"] == created
+    for shared in (ORPHANS, FORCE_DELETIONS):
+        assert found[str(shared)]["metadata"]["annotations"] == created
     assert "Job" not in {object_["kind"] for object_ in objects}
     schema = found[own]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema["description"] == "Text with {{ braces }}."

@@ -19,7 +19,7 @@ from generic.library.manifests import manifest
 from generic.manager.leaderelection import LEASES
 from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS
 from generic.testing.seed import install
 from generic.tools.cli.load import load_manager
 from generic.tools.drain import release, survey, wait
@@ -88,7 +88,7 @@ def author(tmp_path, monkeypatch, namespace):
 @pytest.fixture
 def run(author, environment, admin, command):
     """Calls the command; returns its answer and its stderr."""
-    install(environment, [Orphan])
+    install(environment, [*RECORD_KINDS])
 
     def call(*arguments, kubeconfig=environment.kubeconfig, status=0):
         flags = ("-o", "json", "--kubeconfig", kubeconfig)

@@ -19,7 +19,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason, record
 from generic.testing.seed import install_crds
 from generic.tools.explain import explain, overview
 from tests.support.cluster.fault_proxy import kubeconfig
@@ -372,7 +372,7 @@ def test_a_webhook_that_does_not_answer_is_shown_with_its_last_error(seed, about
 
 
 def test_orphans_of_this_very_object_are_shown(seed, about):
-    install_crds(seed.client, [Orphan])
+    install_crds(seed.client, [*RECORD_KINDS])
     make_deleting(seed)
     uid = seed.get()["metadata"]["uid"]
     for owner in (uid, "another"):

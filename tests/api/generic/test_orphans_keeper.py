@@ -14,9 +14,9 @@ from actuator.v1alpha1 import Worker
 from generic.kube.client import connect
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.manager.orphans.keeper import RETENTION, Keeper
+from generic.manager.orphans.keeper import RETENTION, Keeper, Retention
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason, record
 from generic.serving.metrics.exposition import MANY, TOO_MANY
 from generic.testing.seed import install
 from tests.support.cluster.clocks import Hands
@@ -38,7 +38,7 @@ def added(namespace):
 @pytest.fixture
 def keep(environment, admin, namespace):
     """Records orphans, with a state reached so many days ago."""
-    install(environment, [Orphan])
+    install(environment, [*RECORD_KINDS])
     names = []
 
     def keep(id, state="", *, kind="Infrastructure", type=namespace, of="VPC", days=0):
@@ -130,8 +130,8 @@ def test_orphans_of_other_extensions_are_neither_counted_nor_deleted(
     keep, keeper, registry, admin, namespace
 ):
     others = [
-        keep("1", "Closed", type="another", days=60),
-        keep("2", "Closed", kind="Network", days=60),
+        keep("1", "Closed", type="another", days=500),
+        keep("2", "Closed", kind="Network", days=500),
     ]
     keeper.look(admin)
     assert series(registry) == {}
@@ -195,20 +195,21 @@ def test_an_orphan_settled_at_an_unknown_time_stays(keep, keeper, admin):
 
 def test_without_a_retention_they_are_kept_permanently(keep, added, registry, admin):
     name = keep("1", "Closed", days=10_000)
-    Keeper(added, registry, retention=None).look(admin)
+    Keeper(added, registry, retention=Retention(closed=None)).look(admin)
     assert is_there(admin, name)
     assert series(registry) == {("Infrastructure", "VPC", "Closed"): 1}
 
 
 def test_it_works_with_its_permissions_and_nothing_more(keep, keeper, registry, admin, environment):
-    gone = keep("1", "Gone", days=60)
+    gone = keep("1", "Gone", days=500)
     user = f"keeper-{NOW.timestamp()}"
     keep("2")
-    (permission,) = keeper.permissions
-    resource = permission.resource
-    rule = {"apiGroups": [resource.group], "resources": [resource.plural]}
+    verbs = [*keeper.permissions[0].verbs]
+    assert {permission.verbs for permission in keeper.permissions} == {tuple(verbs)}
+    plurals = [permission.resource.plural for permission in keeper.permissions]
+    rule = {"apiGroups": [ORPHANS.group], "resources": plurals}
     manifest: Raw = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
-    manifest |= {"metadata": {"name": user}, "rules": [rule | {"verbs": list(permission.verbs)}]}
+    manifest |= {"metadata": {"name": user}, "rules": [rule | {"verbs": verbs}]}
     client = connect(environment.user_kubeconfig(user))
     with pytest.raises(Forbidden):
         keeper.look(client)
@@ -278,7 +279,7 @@ def test_a_list_that_is_refused_for_a_moment_is_no_warning(
 
 
 def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin):
-    keep("1", "Closed", days=60)
+    keep("1", "Closed", days=500)
 
     def delete(*given, **more):
         raise LeaseLost("another leads")
@@ -291,8 +292,8 @@ def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin)
 def test_one_that_cannot_be_deleted_is_counted_and_the_others_are_deleted(
     keep, keeper, registry, admin
 ):
-    held = keep("1", "Closed", days=60)
-    gone = keep("2", "Closed", days=60)
+    held = keep("1", "Closed", days=500)
+    gone = keep("2", "Closed", days=500)
 
     def delete(resource, name, **more):
         if name == held:
@@ -305,9 +306,19 @@ def test_one_that_cannot_be_deleted_is_counted_and_the_others_are_deleted(
     assert series(registry) == {("Infrastructure", "VPC", "Closed"): 1}
 
 
-@pytest.mark.parametrize(
-    "given", [{"interval_seconds": 0}, {"retention": timedelta(days=-1)}], ids=str
-)
-def test_an_impossible_setting_is_refused(added, registry, given):
-    with pytest.raises(ValueError, match=r"interval|retention"):
-        Keeper(added, registry, **given)
+def test_each_state_has_a_retention_of_its_own(keep, added, registry, admin):
+    closed = keep("1", "Closed", days=10)
+    gone = keep("2", "Gone", days=10)
+    Keeper(added, registry, retention=Retention.of_days(closed=5, gone=None)).look(admin)
+    assert (is_there(admin, closed), is_there(admin, gone)) == (False, True)
+
+
+def test_an_impossible_interval_is_refused(added, registry):
+    with pytest.raises(ValueError, match="interval"):
+        Keeper(added, registry, interval_seconds=0)
+
+
+@pytest.mark.parametrize("state", ["closed", "gone", "force_deletions"])
+def test_a_negative_retention_is_refused(state):
+    with pytest.raises(ValueError, match=f"retention of {state}"):
+        Retention.of_days(**{state: -1})

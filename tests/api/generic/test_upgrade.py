@@ -20,7 +20,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
 from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from tests.support.cluster.harness import OPERATION, eventually
@@ -45,7 +45,7 @@ def environment(borrowed) -> Iterator[Environment]:
 
 @pytest.fixture
 def admin(environment) -> HttpClient:
-    install(environment, [*KINDS, Cluster, Orphan])
+    install(environment, [*KINDS, Cluster, *RECORD_KINDS])
     return connect(environment.kubeconfig)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from actuator import ExternalResource, Resource
 from actuator.cluster import FORCE_DELETION
-from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, SHOOT_LABEL
 from generic.serving.logs import JsonFormatter, TextFormatter
 from tests.support.cluster.harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
 from tests.support.objects.builders import cluster, infrastructure
@@ -169,7 +169,9 @@ def told(records, seed):
     """All readable texts, by their place; of the object the fields that we write."""
     status = seed.status() if not seed.is_gone() else {}
     ours = {key: status.get(key) for key in ("lastError", "lastOperation", "conditions")}
-    orphans = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    selector = f"{SHOOT_LABEL}={seed.namespace}"
+    orphans = seed.client.list(ORPHANS, label_selector=selector)
+    forced = seed.client.list(FORCE_DELETIONS, label_selector=selector)
     events = [*seed.client.list(EVENTS, seed.namespace), *seed.client.list(EVENTS, "default")]
     formatters = [JsonFormatter(tracebacks=True), TextFormatter(tracebacks=True, colour=False)]
     lines = [formatter.format(record) for record in records for formatter in formatters]
@@ -179,6 +181,7 @@ def told(records, seed):
         "events": json.dumps(events),
         "status": json.dumps(ours),
         "orphans": json.dumps(orphans),
+        "force deletions": json.dumps(forced),
     }
 
 

@@ -29,7 +29,7 @@ from generic.controller.watch import MACHINES
 from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.kube.problems import ABSENT
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
 from tests.support.cluster.harness import Script, Seed, eventually, running, samples
@@ -46,7 +46,7 @@ KIND_ABSENT = "actuator_informer_kind_absent"
 def runtime():
     """A garden's runtime cluster: four kinds of Gardener's, and our Orphan."""
     with Environment() as environment:
-        install(environment, [BackupBucket, BackupEntry, DNSRecord, Extension, Orphan])
+        install(environment, [BackupBucket, BackupEntry, DNSRecord, Extension, *RECORD_KINDS])
         yield environment
 
 

@@ -13,7 +13,7 @@ from actuator.errors import NotFound
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
 from generic.library.charts import find_helm
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install_crds
 from tests.support.cluster.harness import eventually
@@ -112,7 +112,7 @@ def test_a_definition_outlives_the_release_that_owns_it_and_a_new_install_takes_
 
 
 def test_a_definition_that_kubectl_or_gardener_applied_is_left_to_them(admin, succeeds):
-    install_crds(admin, [Orphan])
+    install_crds(admin, [*RECORD_KINDS])
     change(admin)
     succeeds("install", "one", "--create-namespace")
     assert owner(admin) is None

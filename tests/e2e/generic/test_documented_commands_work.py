@@ -15,7 +15,7 @@ from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
 from extensions.relations.kinds import Entry, Mirror, Team
 from generic.kube.client import connect
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from generic.tools.cli.load import load, load_manager
@@ -400,7 +400,7 @@ def world(borrowed, tmp_path, monkeypatch):
         monkeypatch.setenv("RELATIONS_REGISTER", str(tmp_path / "register.sqlite"))
         monkeypatch.setenv("LOCAL_OUTSIDE", str(tmp_path / "outside"))
         Path("shoot.yaml").write_text(SHOOT)
-        install(environment, [*KINDS, Cluster, Orphan, Team, Mirror, Entry])
+        install(environment, [*KINDS, Cluster, *RECORD_KINDS, Team, Mirror, Entry])
         client = connect(environment.kubeconfig)
         kubectl = Kubectl(client)
         for item in (NAMESPACE, "shop", "monitoring"):

@@ -25,7 +25,7 @@ from generic.library.managedresources import ManagedResource
 from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.manifests import manifest
 from generic.reconciler import status
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.drill import takeover
 from generic.testing.drill.breaks import BREAKS
 from generic.testing.drill.judge import Finding
@@ -276,7 +276,7 @@ def foreign(borrowed):
 
     with Environment() as environment:
         admin = connect(environment.kubeconfig)
-        install_crds(admin, [Infrastructure, ControlPlane, Cluster, Orphan])
+        install_crds(admin, [Infrastructure, ControlPlane, Cluster, *RECORD_KINDS])
         install_crds(admin, [crd(TargetGroupBinding)])
         yield environment, admin
 

@@ -16,7 +16,14 @@ from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.manager.orphans.ledger import find, read_orphans, short_names, write_status
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import (
+    ORPHANS,
+    RECORD_KINDS,
+    Orphan,
+    OrphanedFrom,
+    OrphanReason,
+    record,
+)
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowed
@@ -62,7 +69,7 @@ def environment(clusters):
 
 @pytest.fixture(scope="module")
 def admin(environment):
-    install(environment, [Orphan])
+    install(environment, [*RECORD_KINDS])
     client = connect(environment.kubeconfig)
     for obj in client.list(ORPHANS):  # of those who had it before
         client.delete(ORPHANS, obj["metadata"]["name"])
@@ -459,7 +466,7 @@ def test_without_the_crd_one_sentence_names_the_command_to_install_it(
         _, said = call(*given, status=3 if "verify" in given else 1)
         assert "`actuator crds generic:Orphan`" in said
     finally:
-        install(environment, [Orphan])
+        install(environment, [*RECORD_KINDS])
 
 
 def is_gone(look):

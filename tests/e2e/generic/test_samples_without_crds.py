@@ -20,7 +20,7 @@ from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.garden import Garden, GardenletFlows, SeedShoot, not_ready_because
 from generic.testing.garden.flows import still_there
@@ -70,7 +70,7 @@ def test_each_rehearsal_with_crds_is_here_and_its_readme_names_them():
 @pytest.fixture(scope="module")
 def seed_cluster():
     with Environment() as environment:
-        install(environment, [Orphan, Cluster, *KINDS])
+        install(environment, [*RECORD_KINDS, Cluster, *KINDS])
         yield environment
 
 

@@ -14,7 +14,7 @@ from generic.kube.problems import ABSENT
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from tests.support.cluster.harness import Script, eventually
@@ -23,7 +23,7 @@ from tests.support.cluster.harness import Script, eventually
 @pytest.fixture(scope="module")
 def seed_without_machines():
     with Environment() as environment:
-        install(environment, [Cluster, Orphan, Worker])
+        install(environment, [Cluster, *RECORD_KINDS, Worker])
         yield environment
 
 

@@ -15,7 +15,7 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
 from generic.manager.rbac import grant
-from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, SHOOT_LABEL
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from hack.faults import KillableServer
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long  # a cluster of its own, whose servers are restart
 @pytest.fixture(scope="module")
 def own():
     with Environment() as environment:
-        install(environment, [Infrastructure, Cluster, Orphan])
+        install(environment, [Infrastructure, Cluster, *RECORD_KINDS])
         yield environment
 
 

@@ -11,7 +11,7 @@ from actuator.v1alpha1 import Cluster, Infrastructure, Network
 from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.reconciler.failure import MAX_DELETION_BACKOFF_SECONDS
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
 from hack.faults import KillableServer
@@ -29,7 +29,7 @@ NETWORK_CRD = f"{NETWORKS.plural}.{NETWORKS.group}"
 def own():
     """An embedded cluster in which nothing is safe."""
     with Environment() as environment:
-        install(environment, [Infrastructure, Network, Cluster, Orphan])
+        install(environment, [Infrastructure, Network, Cluster, *RECORD_KINDS])
         yield environment
 
 

@@ -40,6 +40,7 @@ PROMISED = [
         "counter",
         {"controller", "resource_type"},
     ),
+    ("actuator_force_deletions_not_recorded_total", "counter", {"controller"}),
     ("actuator_informer_relists_total", "counter", {"kind", "reason"}),
     ("actuator_seed_finalizers_stripped_total", "counter", {"controller", "resource"}),
     ("actuator_operations_total", "counter", {"controller", "operation", "result"}),

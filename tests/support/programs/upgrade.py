@@ -26,7 +26,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from tests.support.objects import builders
@@ -257,7 +257,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, Environment() as environment:
         folder = Path(name)
         log = Path(name) / "log"
-        install(environment, [Orphan, Cluster, *KINDS])
+        install(environment, [*RECORD_KINDS, Cluster, *KINDS])
         client = connect(environment.kubeconfig)
         world = World(client, TYPE, folder)
         try:

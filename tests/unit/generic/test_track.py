@@ -8,6 +8,7 @@ import pytest
 
 from actuator.errors import CallAbandoned
 from generic.kube.headers import Request
+from generic.reconciler.budget import Budget
 from generic.reconciler.calls import AbandonedCalls, Call
 from generic.reconciler.lifecycle import (
     IDLE,
@@ -22,7 +23,8 @@ from generic.reconciler.lifecycle import (
     Removed,
 )
 from generic.reconciler.operation import Operation
-from generic.reconciler.track import Budget, Track, Tracks
+from generic.reconciler.stripping import Stripped
+from generic.reconciler.track import Track, Tracks
 from generic.serving.metrics import Outcome
 from tests.support.cluster.clocks import Hands
 
@@ -244,32 +246,40 @@ def test_the_end_of_a_budget_is_noted_once(world):
 
 
 @pytest.mark.parametrize(
-    ("notes", "expected"),
+    ("texts", "expected", "last"),
     [
-        pytest.param([{}], {}, id="nothing"),
-        pytest.param([{"last_error": "no"}], {"last_error": "no"}, id="an error"),
-        pytest.param([{"unresponsive": True}], {"unresponsive": True}, id="unresponsive"),
-        pytest.param(
-            [{"last_error": "no", "unresponsive": True}, {"last_error": ""}],
-            {"unresponsive": True},
-            id="the error is over",
-        ),
-        pytest.param(
-            [{"last_error": "no", "unresponsive": True}, {"unresponsive": False}],
-            {"last_error": "no"},
-            id="the actuator returned",
-        ),
+        ([], [], ""),
+        (["no"], [("no", 1)], "no"),
+        (["no", "no"], [("no", 2)], "no"),
+        (["a", "b", "b", "a"], [("a", 1), ("b", 2), ("a", 1)], "a"),
+        ([*"abcdefg"], [(text, 1) for text in "cdefg"], "g"),
     ],
 )
-def test_a_failed_force_deletion_is_noted_in_its_budget(world, notes, expected):
+def test_a_failed_force_deletion_is_noted_in_its_budget(world, texts, expected, last):
     track = world.track()
     without = world.track(OTHER)
     world.tracks.start_budget(track)
-    for note in notes:
-        world.tracks.note_force_deletion(track, **note)
-        world.tracks.note_force_deletion(without, **note)
-    assert track.budget == Budget(0, 90, **expected)
+    for text in texts:
+        for noted in (track, without):
+            world.tracks.note_force_deletion(noted, lambda b, text=text: b.failed(text, "ERR_X"))
+    assert [(error.text, error.count) for error in track.budget.errors] == expected
+    assert {error.codes for error in track.budget.errors} <= {("ERR_X",)}
+    assert (track.budget.failed_attempts, track.budget.last_error) == (len(texts), last)
     assert without.budget is None
+
+
+def test_a_budget_keeps_the_first_stripped_finalizers_and_their_number():
+    budget = Budget(0, 90)
+    for number in range(1000):
+        item = Stripped(resource="machines", namespace="n", name=f"m{number}", finalizer="f")
+        budget = budget.with_stripped(item)
+    assert budget.stripped_count == 1000
+    assert [item.name for item in budget.stripped] == [f"m{number}" for number in range(100)]
+
+
+def test_the_text_of_an_error_is_bounded():
+    budget = Budget(0, 90).failed("ä" * 10_000)
+    assert len(budget.last_error.encode()) <= 1000
 
 
 def test_notes_are_kept_and_taken_back(world):
