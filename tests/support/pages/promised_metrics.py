@@ -98,6 +98,7 @@ def full():
     metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
     metrics.show_streams([stream("infrastructures")], lambda _: ["acmee"])
     controller.status_not_written()
+    controller.not_recorded()
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")
     metrics.request("GET", "127.0.0.1:6443", "200")
