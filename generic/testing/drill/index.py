@@ -1,5 +1,6 @@
 """The index of `actuator drill --all`, for people, programs, and CI systems (JUnit XML)."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,11 @@ class Index:
 
 def write_index(folder: Path, index: Index) -> None:
     """Write index.html, index.json and junit.xml. Raises OSError."""
-    texts = {"index.html": page_of(index), "index.json": _json(index), "junit.xml": _junit(index)}
+    texts = {
+        "index.html": page_of(index),
+        "index.json": _json(folder, index),
+        "junit.xml": _junit(index),
+    }
     write_all(folder, index.id, texts)
 
 
@@ -45,7 +50,13 @@ def page_of(index: Index) -> str:
     return render("index", findings, what="All drills", verdict=verdict, index=index)
 
 
-def _json(index: Index) -> str:
+def _hash(folder: Path, item: RoundResult) -> str | None:
+    """Return the SHA-256 of the round's report.json; None if there is none."""
+    report = item.report and folder / item.report.with_suffix(".json")
+    return hashlib.sha256(report.read_bytes()).hexdigest() if report and report.exists() else None
+
+
+def _json(folder: Path, index: Index) -> str:
     rounds = [
         {
             "scenario": item.round.scenario,
@@ -53,6 +64,7 @@ def _json(index: Index) -> str:
             "verdict": item.verdict.lower(),
             "problems": item.told,
             "report": str(item.report.with_suffix(".json")) if item.report else None,
+            "sha256": _hash(folder, item),
             "seconds": item.seconds,
         }
         for item in index.held

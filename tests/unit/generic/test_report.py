@@ -3,6 +3,7 @@
 import copy
 import html
 import json
+import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -433,6 +434,17 @@ def test_the_index_links_the_reports_of_all_rounds_that_ran(tmp_path):
     for words in ("2026-01-01", *attrs.astuple(INDEX.origin)):
         assert words in reader.text
     assert reader.open == []
+
+
+def test_the_index_has_the_hash_of_each_report_as_sha256sum_prints_it(tmp_path):
+    held = [RoundResult(round=Round(name, CALM), drill=name) for name in ("rain", "snow")]
+    report = tmp_path / "rain/calm/report-rain.json"
+    report.parent.mkdir(parents=True)
+    report.write_bytes(b"{}\n")
+    write_index(tmp_path, attrs.evolve(INDEX, held=held))
+    rounds = json.loads((tmp_path / "index.json").read_text())["rounds"]
+    printed = subprocess.run(["sha256sum", report], check=True, capture_output=True, text=True)
+    assert [item["sha256"] for item in rounds] == [printed.stdout.split()[0], None]
 
 
 def test_the_table_below_the_bars_says_the_same_in_words():
