@@ -59,7 +59,7 @@ from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
 from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import CRDS, install_crds
+from generic.testing.seed import install_crds
 from generic.tools.cli.load import load, load_manager
 from generic.tools.packaging.chart import options_for
 from tests.support.cluster.harness import (
@@ -75,6 +75,7 @@ from tests.support.landscape.chart import (
     definitions,
     install,
     remove,
+    remove_definition,
     rendered,
     running,
 )
@@ -244,7 +245,7 @@ def forget(admin: Client, objects: list[Raw]) -> None:
     ]
     assert str(ORPHANS) in kept, "removing a chart keeps what it defines"
     for name in kept:
-        admin.delete(CRDS, name)
+        remove_definition(admin, name)
     eventually(lambda: not set(kept) & definitions(admin))
 
 

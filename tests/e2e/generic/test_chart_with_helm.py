@@ -17,7 +17,7 @@ from generic.reconciler.orphans import ORPHANS, RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install_crds
 from tests.support.cluster.harness import eventually
-from tests.support.landscape.chart import definitions
+from tests.support.landscape.chart import definitions, remove_definition
 
 NAME = str(ORPHANS)
 NETWORK_FILTER = "extensions.networkfilter:extension"
@@ -36,7 +36,7 @@ def admin(bare) -> Iterator[HttpClient]:
     client = connect(bare.kubeconfig)
     yield client
     try:
-        client.delete(CRDS, NAME)
+        remove_definition(client, NAME)
     except NotFound:
         return
     eventually(lambda: NAME not in definitions(client))

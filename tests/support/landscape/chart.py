@@ -24,6 +24,7 @@ import yaml
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
+from generic.kube.deleting import CONFIRM_DELETION
 from generic.library.charts import find_helm
 from generic.testing.garden import resource_of_manifest
 from generic.testing.seed import CRDS, install_crds
@@ -125,6 +126,12 @@ def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
             raise AssertionError(error.read().decode()) from None
     except urllib.error.URLError as error:
         raise AssertionError(str(error)) from None
+
+
+def remove_definition(admin: Client, name: str) -> None:
+    """Delete a definition with the confirmation that a policy of the chart may still ask for."""
+    admin.patch(CRDS, name, "", {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}})
+    admin.delete(CRDS, name)
 
 
 def definitions(admin: Client) -> set[str]:
