@@ -1,15 +1,16 @@
 """`make observe`: check every panel and alert with a real Prometheus that scraped deletions.
 
 It runs an embedded cluster, a manager behind a fault proxy, deletions of every outcome, and a
-Prometheus that scrapes the manager; it prints a table. Exit status 1 if a query returned nothing, a
-rule is not healthy, or the counts do not add up.
+Prometheus that scrapes the manager, then 50 seeds and a second Prometheus that federates them; it
+prints a table. Exit status 1 if a query returned nothing, a rule is not healthy, or numbers differ
+from those counted here.
 """
 
 import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from urllib.request import urlopen
 
 from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Resource
+from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller.watch import owns
 from generic.kube.client import connect
@@ -31,9 +33,9 @@ from generic.serving.metrics import Outcome
 from generic.testing.envtest import Environment, EnvtestError
 from generic.testing.envtest.servers import free_port
 from generic.testing.seed import install
-from generic.tools.monitoring import GROUPS, boards, rule_file
+from generic.tools.monitoring import ALERTS_GROUP, GROUPS, boards, rule_file
 from hack.faults import FaultProxy
-from hack.observe import play
+from hack.observe import play, seeds
 from hack.observe.programs import find_program
 from hack.processes import running
 
@@ -49,16 +51,19 @@ def ask(address: str, what: str, **fields: str) -> Any:
 
 
 @contextmanager
-def prometheus(program: Path, folder: Path, target: str) -> Iterator[str]:
+def prometheus(
+    program: Path, folder: Path, scrapes: Sequence[Raw], groups: Sequence[Raw] = GROUPS
+) -> Iterator[str]:
     """Run Prometheus while the context is open; return its address.
 
     Raises ActuatorError if it is not ready.
     """
-    (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS)))
+    folder.mkdir(exist_ok=True)
+    (folder / "rules.json").write_text(json.dumps(rule_file(groups)))
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.json"],
-        "scrape_configs": [{"job_name": "extension", "static_configs": [{"targets": [target]}]}],
+        "scrape_configs": scrapes,
     }
     written = folder / "prometheus.json"
     written.write_text(json.dumps(config))
@@ -73,6 +78,7 @@ def prometheus(program: Path, folder: Path, target: str) -> Iterator[str]:
 
 _say = partial(print, file=sys.stderr)
 _BUDGET = 5.0
+_PATIENCE = 60.0
 _SCRAPES = 12.0
 """Seconds in which Prometheus scrapes the current state."""
 _GRAFANA = {
@@ -147,7 +153,8 @@ def _observe() -> list[Row]:
         install(environment, [*KINDS, Cluster, *RECORD_KINDS, *MACHINE_KINDS])
         way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
         _say("Starting Prometheus")
-        server = stack.enter_context(prometheus(program, folder, address))
+        scrape = {"job_name": "extension", "static_configs": [{"targets": [address]}]}
+        server = stack.enter_context(prometheus(program, folder, [scrape]))
         with _manager(way.kubeconfig, address) as manager:
             time.sleep(_SCRAPES)  # Prometheus must scrape the initial 0
             admin = connect(environment.kubeconfig)
@@ -160,8 +167,35 @@ def _observe() -> list[Row]:
         with _manager(way.kubeconfig, address):  # restarted, because it counts Orphans at its start
             time.sleep(_SCRAPES)
             play.be_denied(admin)
+            play.give_up(admin)
             time.sleep(_SCRAPES)
-            return [*_panels(server), *_alerts(server), counts]
+            return [*_panels(server), *_alerts(server), counts, *_landscape(program, folder)]
+
+
+def _landscape(program: Path, folder: Path) -> Iterator[Row]:
+    """Yield a row for the Prometheus of 50 seeds, and one for another that federates it."""
+    made = seeds.made()
+    _say("50 seeds, and a second Prometheus")
+    with ExitStack() as stack:
+        address = stack.enter_context(seeds.served(made))
+        first = prometheus(program, folder / "seeds", seeds.scrapes(address))
+        server = stack.enter_context(first)
+        second = prometheus(
+            program, folder / "federation", seeds.federation(server), [ALERTS_GROUP]
+        )
+        federating = stack.enter_context(second)
+        time.sleep(_SCRAPES)  # Prometheus must scrape the initial 0
+        for seed in made.values():
+            seed.count()
+        for where, at in (("50 seeds", server), ("federation", federating)):
+            query = partial(_query, at)
+            is_good, said = seeds.wait_shown(query, seeds.expected(made), _PATIENCE)
+            yield is_good, where, "Numbers of each seed", said, ""
+
+
+def _query(server: str, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(server, "query", query=query)["result"]
+    return found
 
 
 def _sums(manager: Manager) -> Row:

@@ -35,6 +35,9 @@ _OTHERS = "example.org/controller"
 _LABELS = {"observed": "refused"}
 _NAMESPACE = "shoot--observed--one"
 _SHOOT = SeedShoot(technical_id=_NAMESPACE, name="one", project="observed", region="eu-1")
+_SECOND = SeedShoot(
+    technical_id="shoot--observed--two", name="two", project="observed", region="eu-1"
+)
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _PATIENCE = 90.0
 
@@ -94,6 +97,17 @@ def be_denied(admin: HttpClient) -> None:
     wait("denied by the webhook", is_denied, _PATIENCE)
 
 
+def give_up(admin: HttpClient) -> None:
+    """Leave a deletion in another shoot that is given up. Raises TimeoutError."""
+    garden = Garden(admin)
+    garden.create_namespace(_SECOND)
+    namespace = _SECOND.technical_id
+    garden.deploy(infrastructure(namespace, "gave-up", TYPE))
+    wait("ready", lambda: _is_ready(admin, "gave-up", namespace), _PATIENCE)
+    garden.delete(Infrastructure.KIND, namespace, "gave-up")
+    wait("given up", lambda: _is_blocked(admin, "gave-up", namespace), _PATIENCE)
+
+
 def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
     """Create and delete the objects; stuck ones remain stuck. Raises TimeoutError."""
     garden = Garden(admin)
@@ -128,16 +142,16 @@ def _annotate(admin: HttpClient, name: str, key: str, value: str | None) -> None
     admin.patch(_INFRASTRUCTURES, name, _NAMESPACE, patch)
 
 
-def _is_ready(admin: HttpClient, name: str) -> bool:
-    return not_ready_because(admin.get(_INFRASTRUCTURES, name, _NAMESPACE)) is None
+def _is_ready(admin: HttpClient, name: str, namespace: str = _NAMESPACE) -> bool:
+    return not_ready_because(admin.get(_INFRASTRUCTURES, name, namespace)) is None
 
 
 def _is_gone(admin: HttpClient, name: str) -> bool:
     return find(admin, _INFRASTRUCTURES, name, _NAMESPACE) is None
 
 
-def _is_blocked(admin: HttpClient, name: str) -> bool:
-    status = admin.get(_INFRASTRUCTURES, name, _NAMESPACE).get("status") or {}
+def _is_blocked(admin: HttpClient, name: str, namespace: str = _NAMESPACE) -> bool:
+    status = admin.get(_INFRASTRUCTURES, name, namespace).get("status") or {}
     return any(
         condition["type"] == DELETION_BLOCKED for condition in status.get("conditions") or []
     )
