@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
 import attrs
@@ -235,10 +235,10 @@ def _run_plugin(found: LocalKubeconfig) -> LocalKubeconfig:
 def _proxy(found: LocalKubeconfig, url: str, tls: ssl.SSLContext) -> Route | None:
     """Return the proxy for a server, which is trusted like the API server.
 
-    The package applies the many rules for proxies.
+    The package applies the many rules for proxies, but not the credentials in their URLs.
     """
     from kubernetes.client import ApiClient, Configuration
-    from urllib3 import PoolManager
+    from urllib3 import PoolManager, make_headers
 
     configuration = Configuration()
     configuration.host = url
@@ -250,7 +250,9 @@ def _proxy(found: LocalKubeconfig, url: str, tls: ssl.SSLContext) -> Route | Non
         raise ConfigurationError(f"{found.name}: its proxy is not supported; set http://HOST:PORT")
     secured = tls if used.scheme == "https" else None
     address = used.hostname, used.port or (443 if secured else 80)
-    return Route(address, secured, used.hostname, configuration.proxy_headers or {})
+    credentials = ":".join(map(unquote, (used.username or "", used.password or "")))
+    headers = {} if credentials == ":" else make_headers(proxy_basic_auth=credentials)
+    return Route(address, secured, used.hostname, headers)
 
 
 def _refuse_clear_text(source: str, url: str) -> None:

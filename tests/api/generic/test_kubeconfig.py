@@ -24,6 +24,7 @@ from generic.kube.kubeconfig import read_kubeconfig
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.envtest.certificates import LocalAuthority
+from generic.testing.landscape.router import Router
 from hack.faults import FaultProxy
 from tests.support.cluster.fault_proxy import kubeconfig
 from tests.support.cluster.harness import eventually
@@ -563,6 +564,26 @@ def test_proxies_are_used_as_the_official_package_uses_them(
     given = read_kubeconfig(path.read_bytes()) if is_inline else path
     transport = find_access(given, None, 1, server).transport
     assert (transport._route.proxy is not None) is proxied
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_proxy_gets_the_credentials_in_its_url(environment, monkeypatch, tmp_path, from_file):
+    router = Router(lambda _host: None)
+    router.start(tmp_path / "unused")
+    router.set("kube-system", "api", urlsplit(environment.url).port or 0)
+    proxy, server = router.proxy_url("a namespace"), "https://api.kube-system.svc"
+    path = kubeconfig(tmp_path / "k", server, environment.ca_file, token=environment.admin_token)
+    document = json.loads(path.read_text())
+    document["clusters"][0]["cluster"] |= {"tls-server-name": "localhost"}
+    if from_file:
+        document["clusters"][0]["cluster"]["proxy-url"] = proxy
+    else:
+        monkeypatch.setenv("https_proxy", proxy)
+    path.write_text(json.dumps(document))
+    try:
+        assert connect(path).get(NAMESPACES, "default")
+    finally:
+        router.stop()
 
 
 LOADED = """
