@@ -167,7 +167,11 @@ class Keeper(Collector):
         now = self._clock.monotonic()
         if not selector or retention is None or now < self._next_records:
             return
-        for found in client.list(FORCE_DELETIONS, label_selector=selector, metadata_only=True):
+        try:
+            records = client.list(FORCE_DELETIONS, label_selector=selector, metadata_only=True)
+        except NotFound:
+            return  # readiness reports that the CRD is missing
+        for found in records:
             metadata = found["metadata"]
             name: str = metadata["name"]
             over = self._is_over(metadata["creationTimestamp"], retention)

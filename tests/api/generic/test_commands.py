@@ -134,7 +134,7 @@ def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, here, comma
         admin.apply(resource, document)
         admin.delete(resource, document["metadata"]["name"], namespace)
     names = [crd["metadata"]["name"] for crd in documents(command("crds").stdout)]
-    assert len(set(names)) == len(KINDS) + 2
+    assert len(set(names)) == len(KINDS) + 3
     (own,) = documents(command("crds", "mine:Tenant").stdout)
     assert own["metadata"]["name"] == "tenants.example.org"
 
