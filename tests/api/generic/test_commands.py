@@ -72,7 +72,8 @@ def test_the_role_of_a_sample_is_the_least_it_needs(command):
     done = command(
         "rbac", *one, "--service-account", "ext/aws", "--leader-election-namespace", "ext"
     )
-    role, binding, lease_role, lease_binding = documents(done.stdout)
+    role, binding, lease_role, lease_binding, *of_identity = documents(done.stdout)
+    assert {found["metadata"]["namespace"] for found in of_identity} == {"kube-system"}
     rules = {
         (group, resource): set(rule["verbs"])
         for rule in role["rules"]
@@ -103,17 +104,18 @@ def test_leases_may_be_written_in_the_named_namespaces_alone(command):
     assert [(obj["kind"], obj["metadata"].get("namespace")) for obj in found] == [
         ("ClusterRole", None),
         ("Role", "beat"),
+        ("Role", "kube-system"),
         ("Role", "lead"),
     ]
     assert [rule["verbs"] for rule in found[1]["rules"]] == [["create"], ["patch"]]
     assert found[1]["rules"][1]["resourceNames"] == ["gardener-extension-heartbeat"]
-    (without,) = documents(command("rbac", AWS, "--no-leader-election").stdout)
+    without, _of_identity = documents(command("rbac", AWS, "--no-leader-election").stdout)
     assert without == found[0]
 
 
 def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
-    (waiting,) = documents(command("rbac", AWS, "--no-leader-election").stdout)
-    (ignoring,) = documents(
+    waiting, _of_identity = documents(command("rbac", AWS, "--no-leader-election").stdout)
+    ignoring, _of_identity = documents(
         command("rbac", AWS, "--no-leader-election", "--ignore-operation-annotation").stdout
     )
 
