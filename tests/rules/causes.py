@@ -135,6 +135,9 @@ def _numbers() -> Iterator[Situation]:
         {240: {"ActuatorDeletionStuck": 50}},
         every=30,
     )
+
+
+def _without_samples() -> Iterator[Situation]:
     past = Extension(
         minutes=300,
         counts={DELETED: {20: 900}, deletions("orphaned"): {20: 30}},
@@ -211,7 +214,7 @@ def _federation() -> Iterator[Situation]:
     )
 
 
-def _stuck() -> Iterator[Situation]:
+def _one_cause() -> Iterator[Situation]:
     page = {"ActuatorDeletionStuck": 1}
     errors = named(
         "actuator_errors_total", controller="infrastructure", operation="delete",
@@ -243,6 +246,10 @@ def _stuck() -> Iterator[Situation]:
         series=together([scraped(outage, Seen()), slow]),
         pages=dict.fromkeys((80, 100, 121, 149, 170, 290), page),
     )
+
+
+def _another_cause() -> Iterator[Situation]:
+    page = {"ActuatorDeletionStuck": 1}
     abandoned = Extension(minutes=300, gauges={terminating("skipped"): {1: 6}})
     yield Situation(
         text="Gardener gave up the shoot: no page",
@@ -297,7 +304,19 @@ def _orphans() -> Iterator[Situation]:
     )
 
 
+_PARTS = (
+    _numbers,
+    _without_samples,
+    _presence,
+    _federation,
+    _one_cause,
+    _another_cause,
+    _orphans,
+    pairs,
+)
+
+
 def situations() -> Iterator[Situation]:
     """Yield all situations."""
-    for part in (_numbers, _presence, _federation, _stuck, _orphans, pairs):
+    for part in _PARTS:
         yield from part()

@@ -32,13 +32,18 @@ def found(name: str) -> dict[str, Any]:
     return {"kind": "Infrastructure", "metadata": meta, "spec": spec}
 
 
+class Connection(RecordingClient):
+    def within(self, _seconds: float) -> Connection:
+        return self
+
+
 @pytest.fixture
 def store():
     manager = Manager(Options(leader_election=False, extension_classes=("shoot",)))
     manager.add(Script(Infrastructure), type="ours")
     check = Check("Healthy", lambda ctx: HealthResult.healthy())
     manager.add_health_checks(HealthChecks(cls=Infrastructure, types=("checked",), checks=(check,)))
-    client: Any = RecordingClient()
+    client: Any = Connection()
     shared = Shared(
         connection=client,
         intercept=lambda item: item,
