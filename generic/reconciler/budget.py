@@ -15,6 +15,8 @@ _MAX_STRIPPED = 100
 _MAX_ERRORS = 5
 _MAX_TEXT = 1000
 """Bytes of the text of an error."""
+RECORD_SECONDS = 90.0
+"""How long a record that cannot be written is retried, if force deletions have no budget."""
 
 
 class SeenError(Struct, frozen=True):
@@ -40,6 +42,8 @@ class Budget(Struct, frozen=True):
     stripped: tuple[Stripped, ...] = ()
     """The first of the finalizers that were removed from seed objects."""
     stripped_count: int = 0
+    record_failed_at: float | None = None
+    """When the record could not be written for the first time."""
 
     @property
     def seconds(self) -> float | None:
@@ -54,6 +58,19 @@ class Budget(Struct, frozen=True):
     def remaining(self, now: float) -> float:
         """Return the seconds left at `now`, at least 0."""
         return max(0.0, self.until - now)
+
+    def remaining_for_record(self, now: float) -> float:
+        """Return the seconds left to write the record, at least 0.
+
+        Without a budget, they are infinite until the first failure.
+        """
+        if self.seconds is not None or self.record_failed_at is None:
+            return self.remaining(now)
+        return max(0.0, self.record_failed_at + RECORD_SECONDS - now)
+
+    def with_failed_record(self, now: float) -> "Budget":
+        """Return the budget after the record could not be written at `now`."""
+        return self if self.record_failed_at is not None else replace(self, record_failed_at=now)
 
     def failed(self, text: str, *codes: str) -> "Budget":
         """Return the budget after an attempt that failed with this error."""

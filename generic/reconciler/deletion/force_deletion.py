@@ -8,7 +8,8 @@ a CRD that refuses every patch of the object, and a namespace that was removed a
 objects.
 
 Guarantee: when `run` returns, the API server has acknowledged every Orphan, and the record of the
-force deletion; a record that could not be written within the budget is in the log instead.
+force deletion; a record that could not be written within the budget (without one: 90 seconds after
+the first failure) is in the log instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +109,7 @@ class ForceDeletion(Struct, frozen=True):
         orphans = self._record(remaining, reason, message, report)
         outcome = Outcome.ORPHANED if orphans else Outcome.FORCE_DELETED
         budget = attempt.track.budget or budget  # None: the DELETED event came first
-        self._leave_record(attempt.start.deletion_timestamp, budget, report, reason, orphans)
+        self._leave_record(attempt, budget, report, reason, orphans)
         return outcome
 
     def _begin(
@@ -194,15 +195,15 @@ class ForceDeletion(Struct, frozen=True):
 
     def _leave_record(
         self,
-        requested_at: str | None,
+        attempt: Attempt,
         budget: Budget,
         report: Reporter,
         reason: OrphanReason,
         orphans: tuple[Orphan, ...],
     ) -> None:
-        """Leave a record of this force deletion; not longer than its budget. Raises NotRecorded.
+        """Leave a record of this force deletion. Raises NotRecorded if it is to be tried again.
 
-        A record that is refused, or that cannot be written at the end of the budget, is logged.
+        A record that is refused, or that cannot be written in the time for it, is logged.
         """
         clock = self.invoker.clock
         now = clock.now()
@@ -213,19 +214,23 @@ class ForceDeletion(Struct, frozen=True):
             Ended(
                 outcome=Outcome.ORPHANED if orphans else Outcome.FORCE_DELETED,
                 reason=reason,
-                deletion_requested_at=requested_at,
+                deletion_requested_at=attempt.start.deletion_timestamp,
                 forced_at=format_time(now - timedelta(seconds=used)),
                 finished_at=format_time(now),
                 used_seconds=used,
                 orphans=orphans,
             ),
         )
-        left = budget.remaining(clock.monotonic())
+        left = budget.remaining_for_record(clock.monotonic())
         try:
             write_record(self.invoker.client, record, max(_MIN_SECONDS, left))
         except ApiError as error:
             text = f"cannot write the record: {refused(error, ForceDeletionRecord)}"
             if left > 0 and not isinstance(error, _PERMANENT):
+                failed_at = clock.monotonic()
+                self.invoker.tracks.note_force_deletion(
+                    attempt.track, lambda budget: budget.with_failed_record(failed_at)
+                )
                 raise NotRecorded(text) from error
             report.not_recorded(record, text)
 

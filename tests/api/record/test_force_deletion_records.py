@@ -24,6 +24,7 @@ from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.orphans.keeper import Keeper, Retention
+from generic.reconciler import budget
 from generic.reconciler.orphans import (
     FORCE_DELETIONS,
     ORPHANS,
@@ -199,12 +200,16 @@ def test_a_record_is_tried_again_within_the_budget(seed: Seed, start: Start) -> 
     assert not sum(samples(manager, LOST).values())
 
 
-def test_a_record_that_cannot_be_written_ends_with_the_budget(seed: Seed, start: Start) -> None:
+@pytest.mark.parametrize("seconds", [1.0, None], ids=["a budget", "no budget"])
+def test_a_record_that_cannot_be_written_holds_nothing_up_without_end(
+    seed: Seed, start: Start, monkeypatch: pytest.MonkeyPatch, seconds: float | None
+) -> None:
     def refuse() -> None:
         raise Unavailable(503, "try later")
 
+    monkeypatch.setattr(budget, "RECORD_SECONDS", 1.0)
     intercept = lambda client: Counting(client, refuse)
-    manager = ready(seed, start, Script(), force_delete_budget=1.0, intercept=intercept)
+    manager = ready(seed, start, Script(), force_delete_budget=seconds, intercept=intercept)
     force(seed)
     assert records(seed) == []
     eventually(lambda: sum(samples(manager, LOST).values()) == 1)
