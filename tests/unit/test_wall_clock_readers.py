@@ -211,7 +211,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
     "generic/tools/cli/drain.py": {"_print_table": (1, SHOWN)},
     "generic/tools/cli/drill.py": {"_hold_all": (1, SHOWN)},
     "generic/tools/cli/explain.py": {"explain": (1, SHOWN)},
-    "generic/tools/cli/record.py": {"_export": (1, SHOWN)},
+    "generic/tools/cli/record.py": {"_export": (1, SHOWN), "_summary": (1, SHOWN)},
     "generic/tools/cli/orphans.py": {"_close": (1, SHOWN), "_table": (1, SHOWN)},
     "generic/tools/cli/stuck.py": {"stuck": (1, SHOWN)},
     "generic/tools/drain/release.py": {"_record": (1, SHOWN)},

@@ -50,6 +50,12 @@ def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
     return sorted(read, key=lambda orphan: (orphan.spec.recorded_at, orphan.metadata.name))
 
 
+def closed_by(orphan: Orphan) -> str:
+    """Return the user who closed the Orphan, or ""."""
+    status = orphan.status
+    return str(Closer(status.closed_by, status.closed_by_verified)) if status.closed_by else ""
+
+
 def find(orphans: Sequence[Orphan], name: str) -> Orphan:
     """Return the Orphan of that full or short name. Raises ConfigurationError."""
     matching = [orphan for orphan in orphans if orphan.metadata.name == name]

@@ -1,13 +1,16 @@
 """The index of `actuator drill --all`, for people, programs, and CI systems (JUnit XML)."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import attrs
+import cattrs
+from cattrs.errors import BaseValidationError
 
+from actuator.errors import ConfigurationError
 from generic.kube.plain import json_text
 from generic.kube.printable import printable
 from generic.testing.drill.all import RoundResult
@@ -31,6 +34,53 @@ class Index:
     held: Sequence[RoundResult]
 
 
+@attrs.frozen(kw_only=True)
+class RoundEntry:
+    """A round in index.json; the fields are those of RoundResult."""
+
+    scenario: str
+    injected: str
+    verdict: str
+    problems: list[str]
+    report: str | None
+    """Its JSON, relative to the folder of the index."""
+    sha256: str | None
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class IndexFile:
+    """The content of index.json."""
+
+    version: int
+    title: str
+    started: str
+    origin: Origin
+    passed: bool
+    rounds: list[RoundEntry]
+
+
+def read_index(path: Path) -> IndexFile:
+    """Read an index.json. Raises ConfigurationError if it is none, and OSError."""
+    try:
+        index = cattrs.structure(json.loads(path.read_bytes()), IndexFile)
+    except (ValueError, RecursionError, TypeError, BaseValidationError) as error:
+        why = "not an index.json of `actuator drill --all`; select that file"
+        raise ConfigurationError(f"{path}: {why}") from error
+    if index.version != _VERSION:
+        why = f"an index of version {index.version}, not {_VERSION}"
+        raise ConfigurationError(f"{path}: {why}; use the `actuator` that wrote it")
+    return index
+
+
+def report_state(folder: Path, entry: RoundEntry) -> str:
+    """Return whether the report of a round still has the hash in its index. Raises OSError."""
+    if not entry.report or not entry.sha256:
+        return "none"
+    found = _hash(folder / entry.report)
+    return "missing" if found is None else "unchanged" if found == entry.sha256 else "altered"
+
+
 def write_index(folder: Path, index: Index) -> None:
     """Write index.html, index.json and junit.xml. Raises OSError."""
     texts = {
@@ -50,34 +100,34 @@ def page_of(index: Index) -> str:
     return render("index", findings, what="All drills", verdict=verdict, index=index)
 
 
-def _hash(folder: Path, item: RoundResult) -> str | None:
-    """Return the SHA-256 of the round's report.json; None if there is none."""
-    report = item.report and folder / item.report.with_suffix(".json")
-    return hashlib.sha256(report.read_bytes()).hexdigest() if report and report.exists() else None
+def _hash(report: Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is none."""
+    return hashlib.sha256(report.read_bytes()).hexdigest() if report.is_file() else None
 
 
 def _json(folder: Path, index: Index) -> str:
+    reports = [item.report and item.report.with_suffix(".json") for item in index.held]
     rounds = [
-        {
-            "scenario": item.round.scenario,
-            "injected": item.round.injected,
-            "verdict": item.verdict.lower(),
-            "problems": item.told,
-            "report": str(item.report.with_suffix(".json")) if item.report else None,
-            "sha256": _hash(folder, item),
-            "seconds": item.seconds,
-        }
-        for item in index.held
+        RoundEntry(
+            scenario=item.round.scenario,
+            injected=item.round.injected,
+            verdict=item.verdict.lower(),
+            problems=item.told,
+            report=str(report) if report else None,
+            sha256=_hash(folder / report) if report else None,
+            seconds=item.seconds,
+        )
+        for item, report in zip(index.held, reports, strict=True)
     ]
-    told: dict[str, Any] = {
-        "version": _VERSION,
-        "title": index.title,
-        "started": index.started,
-        "origin": index.origin,
-        "passed": all(item.verdict == "holds" for item in index.held),
-        "rounds": rounds,
-    }
-    return json_text(told) + "\n"
+    content = IndexFile(
+        version=_VERSION,
+        title=index.title,
+        started=index.started,
+        origin=index.origin,
+        passed=all(item.verdict == "holds" for item in index.held),
+        rounds=rounds,
+    )
+    return json_text(content) + "\n"
 
 
 def _junit(index: Index) -> str:

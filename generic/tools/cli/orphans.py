@@ -14,8 +14,8 @@ from generic.kube.plain import plain
 from generic.kube.printable import echo
 from generic.manager.orphans.closer import closer
 from generic.manager.orphans.ledger import (
-    Closer,
     close,
+    closed_by,
     find,
     read_orphans,
     reopen,
@@ -275,17 +275,12 @@ def _table(
         origin = spec.object.origin
         released = f"{spec.object.kind}/{spec.object.name}"
         where = [spec.region, origin.account, origin.seed, released, origin.confirmed_by]
-        row += [*where, _closed_by(orphan), spec.reason, spec.message] if wide else []
+        row += [*where, closed_by(orphan), spec.reason, spec.message] if wide else []
         rows.append([*row, item.problem] if problems else row)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
     shoots = len({item.orphan.spec.shoot for item in found})
     total = f"{len(found)} orphans of {shoots} shoots: {counts}"
     return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
-
-
-def _closed_by(orphan: Orphan) -> str:
-    status = orphan.status
-    return str(Closer(status.closed_by, status.closed_by_verified)) if status.closed_by else ""
 
 
 def _facts(finding: Verification, *, with_problem: bool) -> Raw:

@@ -1,6 +1,7 @@
 """`actuator record`: evidence of force deletions, for audits."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +34,28 @@ class DateParam(click.ParamType[datetime]):
             self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
 
 
-_since = click.option("--since", required=True, type=DateParam(), help="Begin of the period, UTC.")
+_since = partial(click.option, "--since", type=DateParam(), help="Begin of the period, UTC.")
 _until = click.option("--until", type=DateParam(), help="End of the period, not part of it.")
 _seed_flags = with_flags("kubeconfig", "context", "master")
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
+_hash = click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the export.")
 
 
 @click.group()
 def record() -> None:
-    """Export and verify the records of force deletions."""
+    """Export, verify and summarize the records of force deletions."""
 
 
 @record.command("export")
-@_since
+@_since(required=True)
 @_until
 @_seed_flags
 def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
     """Print the records of a period as hash-chained JSON lines, and the last hash to stderr.
 
-    Records that were created or changed in the period are exported. Keep the last hash apart from
-    the file: without it, a rewrite of the whole file is not found.
+    Records that were created or changed in the period are exported, and open Orphans from before
+    it. Keep the last hash apart from the file: without it, a rewrite of the whole file is not
+    found.
     """
     client = select(DevelopmentTarget(**seed)).connect()
     header, records = gather(client, since, until, SystemClock().now())
@@ -64,27 +67,69 @@ def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
 
 @record.command("verify", cls=CheckCommand)
 @click.argument("file", type=_file)
-@click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the export.")
+@_hash
 def _verify(file: Path, known: str) -> None:
     """Find the first line of an export that was altered, removed, added or moved.
 
     The exit status is 1 if there is one, or if the last hash is not the one of --hash.
     """
-    found = _read(file)
-    if known and known.strip().lower() != found.last_hash:
-        raise No(
-            f"{file}: its last hash is {found.last_hash}, not that of --hash: it is another "
-            "export, or it was rewritten"
-        )
+    found = _read(file, known)
     echo(f"{file}: {len(found.records)} records, unchanged; last hash: {found.last_hash}")
     if not known:
         echo("without --hash, a rewrite of the whole file is not found", err=True)
 
 
-def _read(file: Path) -> Export:
-    """Return a verified export. Raises No for a wrong line."""
+@record.command("summary")
+@click.argument("file", type=_file, required=False)
+@_hash
+@_since()
+@_until
+@click.option(
+    "--drills",
+    multiple=True,
+    type=_file,
+    metavar="INDEX",
+    help="Add the rounds of an index.json of `actuator drill --all`; repeatable.",
+)
+@_seed_flags
+def _summary(
+    file: Path | None,
+    known: str,
+    since: datetime | None,
+    until: datetime | None,
+    drills: tuple[Path, ...],
+    **seed: Any,
+) -> None:
+    """Print an HTML page about the force deletions of a period, for auditors.
+
+    FILE is an export; it is verified first, and no cluster is needed. Without it, the records of
+    a seed since --since are read.
+    """
+    from generic.tools.record.summary import drill_rows, page  # needs jinja2
+
+    rounds = [row for path in drills for row in drill_rows(path)]
+    if file and not (since or until):
+        export = _read(file, known)
+        source = f"{file}, verified {'with' if known else 'without'} --hash"
+    elif since and not (file or known):
+        client = select(DevelopmentTarget(**seed)).connect()
+        export = Export(*gather(client, since, until, SystemClock().now()), "")
+        source = "the seed"
+    else:
+        raise click.UsageError("set FILE, an export that has its own period, or --since")
+    echo(page(export, rounds, source), lines=True)
+
+
+def _read(file: Path, known: str) -> Export:
+    """Return a verified export. Raises No for a wrong line, or another last hash than `known`."""
     try:
         with file.open("rb") as opened:
-            return verified(lines_of(opened))
+            found = verified(lines_of(opened))
     except WrongLine as wrong:
         raise No(f"{file}: {wrong}") from None
+    if known and known.strip().lower() != found.last_hash:
+        raise No(
+            f"{file}: its last hash is {found.last_hash}, not that of --hash: it is another "
+            "export, or it was rewritten"
+        )
+    return found

@@ -126,4 +126,7 @@ def _header(record: Raw) -> ExportHeader:
         raise WrongLine(1, f"not an export of the format {FORMAT}, version {_VERSION}")
     if not isinstance(header.records, int):
         raise WrongLine(1, "without the number of records")
+    texts = (header.since, header.until, header.exported_at, header.seed)
+    if not all(isinstance(text, str) for text in texts):
+        raise WrongLine(1, "its period, its time or its seed is no text")
     return header

@@ -10,7 +10,7 @@ from datetime import datetime
 from actuator.errors import ApiError, ConfigurationError, NotFound
 from actuator.interface import CONFIG_MAPS, Client, Resource
 from actuator.meta import Raw, format_time, parse_time, value_at
-from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, Orphan, OrphanState
 from generic.tools.record.chain import ExportHeader
 
 _RESOURCES = (ORPHANS, FORCE_DELETIONS)
@@ -23,8 +23,10 @@ def gather(
 ) -> tuple[ExportHeader, list[Raw]]:
     """Return what an export of the period contains, oldest records first.
 
-    A record belongs to the period if it was written before its end and written or changed after
-    its begin. Raises ConfigurationError without the CRDs, and ApiError.
+    A record belongs to the period if it was written before its end, and either it was written or
+    changed after its begin, or it is an Orphan that is still open.
+
+    Raises ConfigurationError without the CRDs, and ApiError.
     """
     end = until or now
     found = [item for resource in _RESOURCES for item in _read(client, resource)]
@@ -51,7 +53,12 @@ def times(record: Raw) -> Iterator[datetime]:
 
 def _belongs(record: Raw, since: datetime, end: datetime) -> bool:
     created = parse_time(record["createdAt"])
-    return created < end and max(times(record)) >= since
+    return created < end and (max(times(record)) >= since or _is_open(record))
+
+
+def _is_open(record: Raw) -> bool:
+    closed = (OrphanState.GONE, OrphanState.CLOSED)
+    return record["kind"] == Orphan.KIND.name and value_at(record, "status", "state") not in closed
 
 
 def _read(client: Client, resource: Resource) -> Iterator[Raw]:

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
 from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS
-from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, Orphan
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from tests.support.cluster.harness import OPERATION, eventually
@@ -57,9 +58,10 @@ def world(admin, namespace, tmp_path) -> Iterator[World]:
     for state in ENDS:
         with suppress(NotFound):
             admin.delete(CLUSTERS, found.namespace(state))
-    for orphan in admin.list(ORPHANS):
-        if orphan["spec"]["object"].get("type") == namespace:
-            admin.delete(ORPHANS, orphan["metadata"]["name"])
+    for resource in (ORPHANS, FORCE_DELETIONS):
+        for record in admin.list(resource):
+            if record["spec"]["object"].get("type") == namespace:
+                admin.delete(resource, record["metadata"]["name"])
 
 
 def records_of(path: Path, world: World) -> dict[str, list[Raw]]:
@@ -77,6 +79,7 @@ def test_objects_of_an_earlier_version_come_to_their_end(path, world, start):
     restore_lease(world, *records["leases"])
     start(Versioned(world.type, world.folder), leader_election=True)
     check_ends(world)
+    check_record(world, records)
     world.annotate("ready", "reconcile")
     eventually(lambda: world.last_operation("ready") == ("Reconcile", "Succeeded"))
 
@@ -101,6 +104,15 @@ def check_ends(world: World) -> None:
     assert present(world.get("waiting"))["metadata"]["annotations"][OPERATION] == "wait-for-state"
 
 
+def check_record(world: World, records: dict[str, list[Raw]]) -> None:
+    """The former version's record stays as it is; an object that is forced later has its own."""
+    (record,) = records[FORCE_DELETIONS.plural]
+    found = world.force_deletions()
+    assert found.keys() == {"forced", "force-deleting"}
+    assert found["forced"] == record["spec"]
+    assert found["force-deleting"]["outcome"] == "orphaned"
+
+
 def states_seen(world: World) -> dict[str, Any]:
     """The status.state that each call saw."""
     lines = [line.split(" ", 2) for line in (world.folder / "calls").read_text().splitlines()]
@@ -121,8 +133,8 @@ def lenient(schema: Any) -> Any:
 def later_crds(admin, world) -> Iterator[None]:
     """CRDs of a later version, as they stay in the cluster after a rollback."""
     before = {}
-    for cls in (Infrastructure, Orphan):
-        name = f"{cls.KIND.plural}.{cls.KIND.group}"
+    for kind in (Infrastructure.KIND, *(cls.KIND for cls in RECORD_KINDS)):
+        name = f"{kind.plural}.{kind.group}"
         versions = before[name] = admin.get(CRDS, name)["spec"]["versions"]
         (version,) = versions
         later = {"openAPIV3Schema": lenient(version["schema"]["openAPIV3Schema"])}
@@ -142,7 +154,8 @@ def keeps_unknown(admin: Client, namespace: str) -> bool:
 
 def from_the_future(records: dict[str, list[Raw]]) -> None:
     """Add fields and values that a later version may write."""
-    for obj in [*records["infrastructures"], *records["orphans"], *records["leases"]]:
+    kinds = ("infrastructures", "orphans", FORCE_DELETIONS.plural, "leases")
+    for obj in chain.from_iterable(records[kind] for kind in kinds):
         obj["metadata"].setdefault("annotations", {})[ANNOTATION] = "kept"
     for item in records["infrastructures"]:
         status = item["status"]
@@ -160,6 +173,9 @@ def from_the_future(records: dict[str, list[Raw]]) -> None:
         orphan["spec"] |= {"future": FUTURE, "reason": "Negotiated"}
         orphan["spec"]["object"]["future"] = FUTURE
         orphan["status"] = {"state": "Disputed", "future": FUTURE}
+    for record in records[FORCE_DELETIONS.plural]:
+        record["spec"] |= {"future": FUTURE, "outcome": "negotiated"}
+        record["spec"]["object"]["future"] = FUTURE
 
 
 def test_records_of_a_later_version_are_read_and_their_fields_are_kept(
@@ -171,6 +187,10 @@ def test_records_of_a_later_version_are_read_and_their_fields_are_kept(
     restore_lease(world, *records["leases"])
     start(Versioned(world.type, world.folder), leader_election=True)
     check_ends(world)
+    check_record(world, records)
+    options = ["--kubeconfig", environment.kubeconfig]
+    page = command("record", "summary", "--since", "2026-01-01", *options)
+    assert "negotiated (ForceDeleted)" in page.stdout
     for state in ENDS.keys() - GONE:
         found = world.get(state)
         assert found["metadata"]["annotations"][ANNOTATION] == "kept"
@@ -179,7 +199,6 @@ def test_records_of_a_later_version_are_read_and_their_fields_are_kept(
             assert found["status"]["state"]["future"] == FUTURE
         assert "Future" in {condition["type"] for condition in found["status"]["conditions"]}
     (name,) = [orphan["metadata"]["name"] for orphan in records["orphans"]]
-    options = ["--kubeconfig", environment.kubeconfig]
     listed = command("orphans", "list", "--shoot", world.namespace("forced"), *options)
     assert "vpc" in listed.stdout, "an unknown state is open"
     command("orphans", "close", name, "--note", "done", *options)

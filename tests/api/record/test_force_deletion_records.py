@@ -168,6 +168,21 @@ def test_the_record_outlives_the_namespace_and_cannot_be_changed(
     assert spec_of(seed).outcome == "force_deleted"
 
 
+def test_a_record_that_a_former_process_wrote_stays_as_it_is(seed: Seed, start: Start) -> None:
+    manager = ready(seed, start, Script())
+    uid = seed.get()["metadata"]["uid"]
+    former = {"apiVersion": "x/v1", "kind": "Infrastructure", "name": "infra", "uid": uid}
+    times = {"finishedAt": "2026-01-01T00:00:00Z"}
+    metadata = {"name": uid, "labels": {SHOOT_LABEL: seed.namespace}}
+    manifest = {"apiVersion": ForceDeletionRecord.KIND.api_version, "kind": "ForceDeletionRecord"}
+    spec = {"object": former, "outcome": "orphaned", "reason": "BudgetExceeded", **times}
+    seed.client.create(FORCE_DELETIONS, {**manifest, "metadata": metadata, "spec": spec})
+    before = records(seed)
+    force(seed)
+    assert records(seed) == before
+    assert not sum(samples(manager, LOST).values())
+
+
 @pytest.mark.parametrize("error", [Forbidden(403, "no"), Invalid(422, "no"), NotFound(404, "no")])
 def test_a_refused_record_is_logged_counted_and_holds_nothing_up(
     seed: Seed, start: Start, caplog: pytest.LogCaptureFixture, error: Exception

@@ -185,8 +185,8 @@ def told(records, seed):
     }
 
 
-def test_no_secret_is_in_logs_events_statuses_orphans_or_metrics(
-    full_of_secrets, asking, admin, namespace, planted, caplog
+def test_no_secret_is_in_logs_events_statuses_records_exports_or_metrics(
+    full_of_secrets, asking, admin, namespace, planted, caplog, command, environment
 ):
     seed = full_of_secrets
     actuator = Careless(planted)
@@ -206,6 +206,10 @@ def test_no_secret_is_in_logs_events_statuses_orphans_or_metrics(
     assert len(json.loads(written["orphans"])) == 2
     assert "KeyError" in written["logs"]
     assert planted.leaks({f"{where}, stuck": text for where, text in stuck.items()}) == []
+    options = ["--since", "2026-01-01", "--kubeconfig", environment.kubeconfig]
+    for evidence in ("export", "summary"):
+        written[evidence] = command("record", evidence, *options).stdout
+        assert namespace in written[evidence]
     assert planted.leaks({**written, "metrics": metrics}) == []
 
 

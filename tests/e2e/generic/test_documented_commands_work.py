@@ -46,6 +46,7 @@ PLACEHOLDERS = {
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?::[A-Z]+)?\b")
 
 TESTED_PAGES = {
+    "docs/evidence.md": "api/record/test_record_commands.py",
     "docs/credentials.md": "unit/generic/test_guide_pages.py",
     "docs/development-shoot.md": "e2e/generic/test_dev.py",
     "docs/in-shoot.md": "e2e/generic/test_provider_pages.py",
@@ -150,9 +151,8 @@ ELSEWHERE = {
     r"actuator drill --landscape": (
         "landscape/test_landscape_drill.py::test_a_drill_with_a_real_gardener_holds"
     ),
-    r"actuator record .*": (
-        "api/record/test_record_commands.py"
-        "::test_an_export_verifies_and_its_last_hash_is_printed_apart"
+    r"actuator record summary": (
+        "api/record/test_record_commands.py::test_each_command_of_the_page_works_as_printed"
     ),
     r"actuator env (up|down|kubeconfig)": (
         "e2e/envtest/test_env_command.py::test_up_kubeconfig_down"

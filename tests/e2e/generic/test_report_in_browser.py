@@ -11,7 +11,9 @@ from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
 from generic.testing.drill.report import write_text
 from generic.testing.drill.trouble import CALM
+from generic.tools.record.summary import page as records_page
 from tests.support.drills.evidence import evidence, life, migration
+from tests.support.objects.records import export, forced, orphan
 from tests.support.pages.browser import DESK, PHONE, chromium, faults, view
 
 ONE = [(PHONE, "light")]
@@ -58,6 +60,15 @@ INDEX = Index(
     origin=Origin(version="1", commit="abc", command=f"actuator drill --all {LONG}"),
     held=ROUNDS,
 )
+ERROR = {"text": LONG, "codes": ["ERR_INFRA_UNAUTHENTICATED"], "count": 3}
+RECORDS = [
+    forced(errors=[ERROR], outcome="orphaned", orphanCount=2, failedAttempts=3),
+    forced(origin={"confirmedBy": LONG, "account": LONG}),
+    orphan(id=LONG),
+    orphan(status={"state": "Closed", "closedBy": LONG, "note": LONG}),
+    {"kind": "Other", "name": LONG},
+]
+DRILLS = [("2026-01-01T00:00:00Z", "Mine (1)", "rain", "nothing more", LONG, "3.0", "none")]
 MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B")]
 
 
@@ -71,6 +82,8 @@ MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B"
         pytest.param(moved(), id="a migration"),
         pytest.param(moved(kills=[]), id="a failed migration"),
         pytest.param(page_of(INDEX), id="an index"),
+        pytest.param(records_page(export(), [], "x"), id="no records"),
+        pytest.param(records_page(export(*RECORDS), DRILLS, LONG), id="records"),
     ],
 )
 def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):

@@ -26,7 +26,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
-from generic.reconciler.orphans import ORPHANS, RECORD_KINDS
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, RECORD_KINDS
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from tests.support.objects import builders
@@ -104,6 +104,12 @@ class World:
         mine = [item for item in found if item["object"].get("type") == self.type]
         return {item["shoot"].removeprefix(f"{self.type}-"): item["id"] for item in mine}
 
+    def force_deletions(self) -> dict[str, Raw]:
+        """The specs of the records, by state."""
+        found = [obj["spec"] for obj in self.client.list(FORCE_DELETIONS)]
+        mine = [spec for spec in found if spec["object"].get("type") == self.type]
+        return {spec["object"]["namespace"].removeprefix(f"{self.type}-"): spec for spec in mine}
+
     def calls(self) -> dict[str, list[str]]:
         """The operations called by state, without repeats."""
         calls: dict[str, list[str]] = {}
@@ -141,8 +147,9 @@ class World:
         for cluster in records["clusters"]:
             self.client.create(NAMESPACES, {"metadata": {"name": cluster["metadata"]["name"]}})
             self.client.create(CLUSTERS, without_uid(cluster))
-        for orphan in records["orphans"]:
-            self._create(ORPHANS, orphan)
+        for resource in (ORPHANS, FORCE_DELETIONS):
+            for record in records[resource.plural]:
+                self._create(resource, record)
         for infrastructure in records["infrastructures"]:
             self._create(INFRASTRUCTURES, infrastructure)
             if "deletionTimestamp" in infrastructure["metadata"]:
@@ -238,7 +245,7 @@ def manager(source: Path, kubeconfig: Path, folder: Path, log: Path) -> Any:
 def recorded(client: Client) -> dict[str, list[Raw]]:
     """All objects, without fields that the API server adds."""
     found: dict[str, list[Raw]] = {}
-    for resource in (CLUSTERS, INFRASTRUCTURES, ORPHANS, LEASES):
+    for resource in (CLUSTERS, INFRASTRUCTURES, ORPHANS, FORCE_DELETIONS, LEASES):
         where = "default" if resource is LEASES else ""
         found[resource.plural] = items = client.list(resource, where)
         for item in items:

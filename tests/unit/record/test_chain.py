@@ -124,7 +124,7 @@ def test_a_file_that_is_no_export_is_refused_at_its_first_line(content: bytes) -
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 2}, {"format": "other"}, {"records": "7"}, {"unknown": 1}]
+    "change", [{"version": 2}, {"format": "other"}, {"records": "7"}, {"unknown": 1}, {"seed": 1}]
 )
 def test_an_export_of_another_format_is_refused(change: Raw) -> None:
     record = {"since": "", "until": "", "exportedAt": "", "seed": "", "records": 0, **change}
