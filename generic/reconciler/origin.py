@@ -51,6 +51,8 @@ class DeletionOrigin(KeepsUnknownFields):
     shoot: str = ""
     """The name of the Shoot in its project."""
     shoot_uid: str = ""
+    region: str = ""
+    """The region of the Shoot."""
     credentials: str = ""
     """The reference to the credentials: the CredentialsBinding or SecretBinding of the Shoot, else
     the object's reference, such as "Secret NAMESPACE/NAME"."""
@@ -93,6 +95,7 @@ def origin_of(
         project=of_shoot(named and named["project"], _project(shoot)),
         shoot=of_shoot(value_at(shoot, "metadata", "name"), named and named["shoot"]),
         shoot_uid=of_shoot(value_at(shoot, "metadata", "uid")),
+        region=of_shoot(value_at(shoot, "spec", "region")),
         credentials=bounded(_binding(shoot) or _reference(obj)),
         account=account_of(obj),
         extension_version=bounded(extension_version),

@@ -5,17 +5,19 @@ Not here: creating them (`record`), and verifying them (`verification`).
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, ConfigurationError, DecodeError, Invalid, NotFound
-from actuator.interface import Actuator, Client
-from actuator.meta import Kind, Raw, format_time
+from actuator.interface import Actuator, Client, resource_of
+from actuator.meta import Kind, Object, Raw, format_time
 from generic.kube.dropped import require_stored
 from generic.kube.patches import add, test
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanState, OrphanStatus
+
+R = TypeVar("R", bound=Object)
 
 _CUTS = ((8, 4), (8, 16), (18, 16))
 """Characters of the object's UID and of the digest in a short name; the first unique cut wins."""
@@ -34,19 +36,26 @@ class Closer:
         return self.name if self.verified else f"{self.name} (not verified)"
 
 
-def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
-    """Return all Orphans, oldest first.
+def read_records(client: Client, cls: type[R], *, label_selector: str = "") -> list[R]:
+    """Return all records of a kind.
 
-    Raises ConfigurationError if their CRD is not installed, and ApiError.
+    Raises ConfigurationError if their CRD is not installed, ActuatorError if one cannot be read,
+    and ApiError.
     """
+    name = cls.KIND.name
     try:
-        found = client.list(ORPHANS, label_selector=label_selector)
+        found = client.list(resource_of(cls.KIND), label_selector=label_selector)
     except NotFound as error:
         raise ConfigurationError(
-            "The CustomResourceDefinition of Orphan is not installed in this cluster; install "
-            "the output of `actuator crds generic:Orphan`"
+            f"The CustomResourceDefinition of {name} is not installed in this cluster; install "
+            f"the output of `actuator crds generic:{name}`"
         ) from error
-    read = [_decoded(manifest) for manifest in found]
+    return [_decoded(cls, manifest) for manifest in found]
+
+
+def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
+    """Return all Orphans, oldest first. Raises as `read_records`."""
+    read = read_records(client, Orphan, label_selector=label_selector)
     return sorted(read, key=lambda orphan: (orphan.spec.recorded_at, orphan.metadata.name))
 
 
@@ -139,12 +148,12 @@ def reopen(client: Client, orphan: Orphan, *, note: str) -> bool:
     return True
 
 
-def _decoded(manifest: Raw) -> Orphan:
+def _decoded(cls: type[R], manifest: Raw) -> R:
     try:
-        return decode(Orphan, manifest)
+        return decode(cls, manifest)
     except DecodeError as error:
         name = (manifest.get("metadata") or {}).get("name")
-        raise ActuatorError(f"cannot read Orphan {name}: {error}") from error
+        raise ActuatorError(f"cannot read {cls.KIND.name} {name}: {error}") from error
 
 
 def _cut(name: str, uid: int, digest: int) -> str:

@@ -18,7 +18,7 @@ _COMMANDS = {
     "explain": ("explain", "Explain why an object is stuck."),
     "stuck": ("stuck", "List everything under deletion in a seed."),
     "orphans": ("orphans", "List, verify and close recorded external resources."),
-    "record": ("record", "Export and verify the records of force deletions."),
+    "record": ("record", "List, export and verify records of force deletions."),
     "drain": ("drain", "Check for objects that still carry the extension's finalizer."),
     "env": ("env", "Start and stop the embedded cluster."),
     "landscape": ("landscape", "Run a real Gardener, without containers."),

@@ -26,6 +26,7 @@ from generic.manager.orphans.verification import FEW, Verification, verify
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.tools.cli import complete
 from generic.tools.cli.development import DevelopmentTarget, select
+from generic.tools.cli.grouping import REMAINING, by_option, print_groups
 from generic.tools.cli.load import list_option, load_manager, output_option, print_list, with_flags
 from generic.tools.cli.statuses import CheckCommand, No
 
@@ -56,12 +57,22 @@ def orphans() -> None:
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
 @click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
+@by_option(REMAINING, "Count by this field, for example account; repeatable.")
 @list_option
 @_seed_flags
-def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **seed: Any) -> None:
+def _list(
+    shoot: str,
+    kind: str,
+    type_: str,
+    closed_too: bool,
+    by: tuple[str, ...],
+    output: str,
+    **seed: Any,
+) -> None:
     """List open Orphans (existing, or not verified), oldest first.
 
-    `-o name` prints full names, which the other commands accept.
+    `-o name` prints full names, which the other commands accept. With --by, the command counts
+    the Orphans by fields, with the time at which the oldest one was recorded.
     """
 
     def is_wanted(orphan: Orphan) -> bool:
@@ -76,7 +87,19 @@ def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **se
     recorded = read_orphans(select(DevelopmentTarget(**seed)).connect())
     found = [Verification(orphan=item) for item in recorded if is_wanted(item)]
     what = "" if closed_too else "open "
-    _show(output, found, recorded, f"no {what}orphans selected, {len(recorded)} recorded")
+    none = f"no {what}orphans selected, {len(recorded)} recorded"
+    if not by:
+        _show(output, found, recorded, none)
+        return
+    print_groups(output, [item.orphan for item in found], REMAINING, by, _counted, none)
+
+
+def _counted(members: Sequence[Orphan]) -> Raw:
+    return {
+        "orphans": len(members),
+        "shoots": len({item.spec.shoot for item in members}),
+        "oldest": min(item.spec.recorded_at for item in members),
+    }
 
 
 @orphans.command("verify", cls=CheckCommand)

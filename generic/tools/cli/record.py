@@ -1,41 +1,21 @@
 """`actuator record`: evidence of force deletions, for audits."""
 
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from actuator.meta import parse_time
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import with_flags
+from generic.tools.cli.period import since_option, until_option
+from generic.tools.cli.record_list import list_drills, list_records
 from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.record.chain import Export, WrongLine, chained, lines_of, verified
 from generic.tools.record.gather import gather
 
-
-class DateParam(click.ParamType[datetime]):
-    """A date (2026-07-01, at midnight UTC), or a timestamp with a time zone (RFC 3339)."""
-
-    name = "DATE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """See ParamType."""
-        try:
-            if len(value) == len("2026-07-01"):
-                return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
-            return parse_time(value)
-        except ValueError:
-            self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
-
-
-_since = partial(click.option, "--since", type=DateParam(), help="Begin of the period, UTC.")
-_until = click.option("--until", type=DateParam(), help="End of the period, not part of it.")
 _seed_flags = with_flags("kubeconfig", "context", "master")
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 _hash = click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the export.")
@@ -43,12 +23,16 @@ _hash = click.option("--hash", "known", default="", metavar="HASH", help="Last h
 
 @click.group()
 def record() -> None:
-    """Export, verify and summarize the records of force deletions."""
+    """List, export, verify and summarize the records of force deletions, and list drills."""
+
+
+record.add_command(list_records)
+record.add_command(list_drills)
 
 
 @record.command("export")
-@_since(required=True)
-@_until
+@since_option(required=True)
+@until_option
 @_seed_flags
 def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
     """Print the records of a period as hash-chained JSON lines, and the last hash to stderr.
@@ -82,8 +66,8 @@ def _verify(file: Path, known: str) -> None:
 @record.command("summary")
 @click.argument("file", type=_file, required=False)
 @_hash
-@_since()
-@_until
+@since_option()
+@until_option
 @click.option(
     "--drills",
     multiple=True,

@@ -52,6 +52,7 @@ TESTED_PAGES = {
     "docs/in-shoot.md": "e2e/generic/test_provider_pages.py",
     "docs/landscape.md": "landscape/test_landscape_tutorial.py",
     "docs/own-rules.md": "unit/generic/test_guide_pages.py",
+    "docs/questions.md": "e2e/observe/test_questions.py",
     "docs/realistic-provider.md": "e2e/generic/test_provider_pages.py",
     "docs/testing.md": "e2e/generic/test_testing_kit.py",
     "docs/tutorial.md": "e2e/generic/test_tutorial.py",

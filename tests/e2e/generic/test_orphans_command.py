@@ -31,7 +31,7 @@ from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowe
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 NOW = datetime.now(UTC)
 ORIGIN = (
-    *("seedIdentity", "seed", "garden", "project", "shoot", "shootUid"),
+    *("seedIdentity", "seed", "garden", "project", "shoot", "shootUid", "region"),
     *("credentials", "account", "extensionVersion", "confirmedBy"),
 )
 MODULE = """

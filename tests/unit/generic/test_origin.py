@@ -19,7 +19,11 @@ SHOOT = {
         "uid": "u-1",
         "annotations": {"deletion.gardener.cloud/confirmed-by": "alice@example.com"},
     },
-    "spec": {"credentialsBindingName": "aws", "seedName": "seed-of-shoot"},
+    "spec": {
+        "credentialsBindingName": "aws",
+        "seedName": "seed-of-shoot",
+        "region": "eu-west-1",
+    },
     "status": {
         "technicalID": "shoot--dev--web",
         "clusterIdentity": "shoot--dev--web-u-1-landscape-live",
@@ -55,6 +59,7 @@ def test_every_value_comes_from_the_cluster_the_object_and_the_seed() -> None:
         project="dev",
         shoot="web",
         shoot_uid="u-1",
+        region="eu-west-1",
         credentials="CredentialsBinding garden-dev/aws",
         account="123456789012",
         extension_version="acme 1.2",
@@ -82,6 +87,7 @@ def test_an_object_outside_shoots_has_no_values_of_a_shoot() -> None:
         ({"status": {}}, "project", "dev"),
         ({"spec": {"seedName": "seed-of-shoot"}}, "seed", "seed-of-shoot"),
         ({"metadata": {"annotations": None}}, "confirmed_by", "unknown"),
+        ({"spec": {"region": ["eu-west-1"]}}, "region", "unknown"),
         ({"metadata": {"name": "x" * 1000}}, "shoot", "x" * MAX_LENGTH),
     ],
 )

@@ -1,0 +1,30 @@
+"""Options of a period: `--since` and `--until`."""
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import click
+
+from actuator.meta import parse_time
+
+
+class DateParam(click.ParamType[datetime]):
+    """A date (2026-07-01, at midnight UTC), or a timestamp with a time zone (RFC 3339)."""
+
+    name = "DATE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """See ParamType."""
+        try:
+            if len(value) == len("2026-07-01"):
+                return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
+            return parse_time(value)
+        except ValueError:
+            self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
+
+
+since_option = partial(click.option, "--since", type=DateParam(), help="Begin of the period, UTC.")
+until_option = click.option("--until", type=DateParam(), help="End of the period, not part of it.")
