@@ -31,7 +31,7 @@ from generic.tools.monitoring import RUNBOOKS
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The Prometheus that a user selects."""
 
-_EXPLAIN = f"{RUNBOOKS.removesuffix('/runbooks')}/operations.md#stuck-objects"
+_EXPLAIN = f"{RUNBOOKS.removesuffix('/runbooks')}/troubleshooting.md#stuck-objects"
 
 Builder = bargauge.Panel | heatmap.Panel | stat.Panel | table.Panel | timeseries.Panel
 

@@ -13,7 +13,7 @@ from generic.testing.landscape.programs import gardener_version
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/stability.md").read_text()
-EVENTS = (ROOT / "docs/operations.md").read_text()
+EVENTS = (ROOT / "docs/outcomes.md").read_text()
 NAMED = re.compile(r"`((?:\w+/)+test_\w+\.py)?(?:::(test_\w+))?`")
 DERIVED = {"DeleteError", "ForceDeleteError"}
 """Reasons that are made of the name of an operation."""

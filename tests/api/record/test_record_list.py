@@ -111,11 +111,13 @@ def test_a_wrong_field_is_wrong_usage_and_the_error_names_all(call: Call) -> Non
     ["", "[]", "{}", '{"evidence": []}', '{"evidence": {"started": 1}}', "[" * 10000, "\ud83d"],
 )
 def test_a_file_that_is_no_report_is_named_and_others_are_listed(tmp_path: Path, text: str) -> None:
-    (tmp_path / "report-1.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    (folder / "report-1.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     evidence = {"started": "2026-10-05T07:00:00Z", "scenario": EVIL, "origin": {}}
     drill = {"passed": True, "findings": [], "evidence": evidence}
-    (tmp_path / "report-2.json").write_text(json.dumps(drill))
-    found = run_command("record", "drills", "--since", "2026-10-01", str(tmp_path))
+    (folder / "report-2.json").write_text(json.dumps(drill))
+    found = run_command("record", "drills", "--since", "2026-10-01", str(folder))
     assert "report-1.json: not a report of a drill" in found.stderr
     assert r"eve\u001b[2J\nroot" in found.stdout
     assert "holds" in found.stdout

@@ -152,6 +152,10 @@ ELSEWHERE = {
     r"actuator drill --landscape": (
         "landscape/test_landscape_drill.py::test_a_drill_with_a_real_gardener_holds"
     ),
+    r"actuator record drills .*": (
+        "api/record/test_record_list.py"
+        "::test_a_file_that_is_no_report_is_named_and_others_are_listed"
+    ),
     r"actuator record summary": (
         "api/record/test_record_commands.py::test_each_command_of_the_page_works_as_printed"
     ),
@@ -193,6 +197,11 @@ PROGRAMS = {
     ),
     r"go run .*actionlint.*": "not executed: it asks a module proxy; test_workflows.py checks",
     r"kubectl (get|describe)": "the name of a command",
+    r"kubectl exec .*": "not executed: no pods; unit/generic/test_operator_pages.py runs sh -c",
+    r"for context in .*": (
+        "unit/generic/test_operator_pages.py"
+        "::test_the_loop_over_seeds_resumes_with_those_that_have_no_report"
+    ),
     r"kubectl apply -f (DIR/controllerregistration|cloudprofile|shoot)\.yaml": GARDEN,
     r"kubectl get controllerinstallations": GARDEN,
     r"kubectl actuator( .*)?": ("unit/generic/test_kubectl_plugin.py::test_usage_names_the_plugin"),

@@ -1,6 +1,6 @@
 """The forms in which an extension on Gardener's Go library leaves its state. Pure.
 
-`STATES` names each of them as the table in `docs/operations.md` does; a snapshot has a part for
+`STATES` names each of them as the table in `docs/take-over.md` does; a snapshot has a part for
 each state that stays.
 """
 

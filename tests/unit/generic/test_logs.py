@@ -128,7 +128,7 @@ EXPECTED = (ActuatorError("x"), ApiError(503, "x"), RequeueAfter(1), LeaseLost("
 @pytest.mark.parametrize("format", ["json", "text"])
 @pytest.mark.parametrize("level", ["debug", "info", "error"])
 def test_a_bug_has_its_traceback_at_every_level_and_other_errors_at_debug(written, format, level):
-    """As docs/operations.md promises of the reason `Error`."""
+    """As docs/troubleshooting.md promises of the reason `Error`."""
     for error in (*EXPECTED, KeyError("x"), SystemExit(1)):
         out = written(level=level, format=format)
         fail(error)

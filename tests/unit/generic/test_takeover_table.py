@@ -1,4 +1,4 @@
-"""The table of take-over in `docs/operations.md` has exactly the states that tests know."""
+"""The table of take-over in `docs/take-over.md` has exactly the states that tests know."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.cluster import takeover_forms as forms
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "take-over.md"
 HEAD = "| state | take-over | way back | one-way, and why |"
 
 
