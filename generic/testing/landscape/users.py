@@ -124,6 +124,20 @@ class ShootOwner:
             return error.message
         return ""
 
+    def force_once_stuck(self, seconds: float, progress: Callable[[str], object]) -> str:
+        """Force the deletion; if that is refused, again and again while gardenlet deletes.
+
+        gardenlet shows no error code while it waits for the deletion of an object, ten minutes for
+        an Infrastructure. Returns the last refusal, or "". Raises ApiError.
+        """
+        refusal = self.force()
+        view = self.look()
+        if refusal and seconds and view and view.deleting:
+            progress(f"shoot {self.name}: cannot be forced before it shows an error code; waiting")
+            self.watch(lambda found: found is None or not self.force(), seconds, progress)
+            refusal = "" if self.look() is None else self.force()
+        return refusal
+
     def hibernate(self, *, enabled: bool) -> None:
         """Hibernate the Shoot, or wake it up. Raises ApiError.
 

@@ -272,14 +272,6 @@ def create(shoot: str, file: BinaryIO | None, timeout: float, name: str) -> None
     _await(owner, is_ready, timeout, name)
 
 
-def _force(owner: ShootOwner) -> None:
-    if refusal := owner.force():
-        raise ConfigurationError(
-            f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
-            "and wait until it shows an error code"
-        )
-
-
 def _retried(view: ShootView | None) -> bool:
     return view is None or is_ready(view)
 
@@ -288,11 +280,6 @@ _ACTS: Mapping[str, tuple[str, Callable[[ShootOwner], None], _Reached]] = {
     "delete": (
         "Confirm the deletion of a Shoot, delete it, and wait until it is gone.",
         ShootOwner.delete,
-        is_gone,
-    ),
-    "force-delete": (
-        "Annotate a Shoot that is stuck in its deletion, and wait until it is gone.",
-        _force,
         is_gone,
     ),
     "hibernate": (
@@ -345,6 +332,23 @@ def migrate(shoot: str, seed: str, timeout: float, name: str) -> None:
     if seed not in found["seeds"]:
         raise ConfigurationError(f"no seed {seed!r}: expected {', '.join(found['seeds'])}")
     _perform(partial(ShootOwner.migrate, seed=seed), has_moved(seed), shoot, timeout, name)
+
+
+@shoot.command("force-delete")
+@_SHOOT
+@_TIMEOUT
+@name_option
+def force_delete(shoot: str, timeout: float, name: str) -> None:
+    """Annotate a Shoot once its deletion shows an error code, and wait until it is gone."""
+    _perform(partial(_force, timeout=timeout), is_gone, shoot, timeout, name)
+
+
+def _force(owner: ShootOwner, timeout: float) -> None:
+    if refusal := owner.force_once_stuck(timeout, lambda text: echo(text, lines=True)):
+        raise ConfigurationError(
+            f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
+            "and wait until it shows an error code"
+        )
 
 
 def _await(owner: ShootOwner, reached: _Reached, timeout: float, name: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actuator.errors import Forbidden, Unavailable
+from actuator.errors import Forbidden, Invalid, NotFound, Unavailable
 from generic.testing.landscape import users
 from generic.testing.landscape.users import ShootOwner, first_task, is_gone, is_ready, view_of
 from tests.support.objects.stand_ins import StandIn
@@ -95,3 +95,36 @@ def test_a_wait_outlasts_a_restart_and_no_refusal():
         ShootOwner(Garden(Unavailable(0, "gone")), "mine").watch(is_ready, 60, print)
     with pytest.raises(Forbidden):
         ShootOwner(Garden(Forbidden(403, "no")), "mine").watch(is_ready, 60, print)
+
+
+class Refusing(Garden):
+    """Refuses the annotation of force deletion until the Shoot shows an error code."""
+
+    def patch(self, *_arguments, **_options):
+        if view_of(self.answers[0]).codes:
+            return self.answers[0]
+        raise Invalid(422, "does not contain one of these error codes")
+
+
+STUCK = shoot("Error", lastErrors=[{"description": "no key", "codes": ["ERR_A"]}])
+DELETING = {**shoot("Processing"), "metadata": {**META, "deletionTimestamp": "now"}}
+
+
+@pytest.mark.usefixtures("_fast")
+@pytest.mark.parametrize(
+    ("looks", "seconds", "refused"),
+    [
+        ([STUCK], 60, False),
+        ([DELETING, DELETING, STUCK], 60, False),
+        ([DELETING, NotFound(404, "gone")], 60, False),
+        ([DELETING], 0.01, True),
+        ([DELETING, DELETING, STUCK], 0, True),
+        ([shoot("Processing")], 60, True),
+    ],
+    ids=["at once", "later", "gone meanwhile", "never", "without waiting", "not deleted"],
+)
+def test_a_deletion_is_forced_once_its_error_code_is_shown(looks, seconds, refused):
+    said: list[str] = []
+    refusal = ShootOwner(Refusing(*looks), "mine").force_once_stuck(seconds, said.append)
+    assert bool(refusal) is refused
+    assert any("waiting" in text for text in said) is (looks[0] is DELETING and seconds > 0)
