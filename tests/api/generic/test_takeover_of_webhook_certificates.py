@@ -56,13 +56,23 @@ class Answers:
         given = {"namespace": self.namespace, "port": self.port, "age": age}
         eventually(self.is_a_later_second)
         with serving_library(self.kubeconfig, **given):
-            eventually(lambda: self.go_names() == names)
+            eventually(lambda: self.go_names() == names and self.is_issued_by_the_newest())
             eventually(lambda: self.served_by() == "go")
 
     def is_a_later_second(self):
         """Whether a Secret that is created now is newer for the library, which compares seconds."""
         created = [obj["metadata"]["creationTimestamp"] for obj in self.secrets()[0].values()]
         return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > max(created, default="")
+
+    def is_issued_by_the_newest(self):
+        """Whether the server's Secret is not older than an authority: the library makes it last."""
+        authority, server = f"ca-{self.namespace}-webhook", f"{self.namespace}-webhook-server"
+        created: dict[str, str] = {}
+        for obj in self.secrets()[0].values():
+            meta = obj["metadata"]
+            name = meta["labels"]["name"]
+            created[name] = max(created.get(name, ""), meta["creationTimestamp"])
+        return created[server] >= created[authority]
 
     def run_ours(self):
         """Let our manager serve until the API server has its answer."""
