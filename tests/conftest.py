@@ -33,7 +33,7 @@ from tests.support.cluster.harness import Script, Seed, running
 from tests.support.cluster.pool import Clusters
 from tests.support.objects import builders
 from tests.support.pages.commands import run_command
-from tests.support.suite.busy_threads import MIN_BUSY, busy_for, stacks
+from tests.support.suite.busy_threads import goes_on, stacks
 from tests.support.suite.isolation import unchanged
 from tests.support.suite.order import spread
 
@@ -101,7 +101,7 @@ def nothing_goes_on() -> Iterator[None]:
     """Threads that a test starts end with it. Watches of clusters that had ended once sent three
     quarters of all requests of the suite. A thread that hangs, as in many tests, costs nothing."""
     yield
-    assert busy_for(0.5) < MIN_BUSY, f"a test left a thread that goes on:\n{stacks()}"
+    assert not goes_on(), f"a test left a thread that goes on:\n{stacks()}"
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,7 +11,12 @@ MIN_BUSY = 20
 """Times that a thread wakes up in half a second to look for something."""
 
 
-def busy_for(seconds: float) -> int:
+def goes_on() -> bool:
+    """Whether a thread looks for something all the time; one that is about to end may not."""
+    return all(_busy_for(0.5) >= MIN_BUSY for _ in range(6))
+
+
+def _busy_for(seconds: float) -> int:
     """The number of times that a thread of this process went to sleep meanwhile."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
     time.sleep(seconds)
