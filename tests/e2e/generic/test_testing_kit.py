@@ -233,6 +233,7 @@ def names_object_and_reason_and_each_error_once(output: str) -> None:
     told = rf"Infrastructure {key}/net is not ready: error: .*Acme refuses the credentials"
     assert re.search(rf"not true after 0\.3 s: the last call raised AssertionError: {told}", output)
     lines = [line for line in output.splitlines() if re.search(r"Z (ERROR|WARNING)", line)]
+    assert len(lines) == 2, lines
     crash, refused = lines
     assert re.search(rf"failed kind=BackupBucket object={key} .*KeyError: 'bucket'", crash)
     assert 'raise KeyError("bucket")' in output
