@@ -21,6 +21,12 @@ _RETRY_SECONDS = 60.0
 PERMISSION = CONFIG_MAPS.permission("get", namespace=NAMESPACE, names=[NAME])
 
 
+def read_seed_identity(client: Client) -> str:
+    """Return the identity, or "" if the ConfigMap has none. Raises ApiError."""
+    found = value_at(client.get(CONFIG_MAPS, NAME, NAMESPACE), "data", NAME)
+    return found if isinstance(found, str) else ""
+
+
 class SeedIdentity:
     """Reads the identity at its first use; safe to use from any thread."""
 
@@ -41,11 +47,10 @@ class SeedIdentity:
 
     def _ask(self) -> str | None:
         try:
-            found = value_at(self._client.get(CONFIG_MAPS, NAME, NAMESPACE), "data", NAME)
+            return read_seed_identity(self._client)
         except NotFound:
             return ""
         except ApiError as error:
             fields = {"error": str(error)}
             logger.warning("seed identity not read", extra={"fields": fields})
             return "" if isinstance(error, Forbidden) else None
-        return found if isinstance(found, str) else ""

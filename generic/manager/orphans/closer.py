@@ -3,14 +3,13 @@
 import json
 
 from actuator.errors import ApiError
-from actuator.interface import Resource
-from actuator.meta import Raw, value_at
+from actuator.meta import Raw
 from generic.kube.client import HttpClient, path_of
+from generic.kube.selfreview import user_name
 from generic.manager.orphans.ledger import Closer
 from generic.manager.orphans.policies import CLOSED_BY
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanState
 
-REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
 _ANOTHER = "the name of another user"
 
 
@@ -20,8 +19,7 @@ def closer(client: HttpClient, orphan: Orphan) -> Closer:
     Whether the policy is in effect is tried with `orphan`, by a request that changes nothing: a
     policy that exists may have another binding.
     """
-    review = {"apiVersion": REVIEWS.api_version, "kind": "SelfSubjectReview", "metadata": {}}
-    name = value_at(client.create(REVIEWS, review), "status", "userInfo", "username")
+    name = user_name(client)
     status: Raw = {"state": OrphanState.CLOSED.value, "closedBy": _ANOTHER}
     path = f"{path_of(ORPHANS)}/{orphan.metadata.name}/status"
     try:
@@ -33,5 +31,5 @@ def closer(client: HttpClient, orphan: Orphan) -> Closer:
             content_type="application/merge-patch+json",
         )
     except ApiError as error:
-        return Closer(str(name), f"-{CLOSED_BY}'" in error.message)
-    return Closer(str(name), verified=False)
+        return Closer(name, f"-{CLOSED_BY}'" in error.message)
+    return Closer(name, verified=False)

@@ -20,6 +20,7 @@ from actuator.interface import Actuator, Client, Resource, kind_of, object_class
 from actuator.meta import Kind, Raw
 from generic.kube.client import HttpClient
 from generic.kube.delegating import DelegatingClient
+from generic.kube.selfreview import user_name
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
@@ -30,7 +31,6 @@ from generic.testing.drill.settings import DrillSettings
 from generic.testing.drill.trouble import TroubledManager, Troublemaker, causing
 from generic.testing.rehearsal import CombinedRehearsal, types_of
 
-_REVIEWS = Resource("authentication.k8s.io/v1", "selfsubjectreviews", namespaced=False)
 _AGAIN_SECONDS = 0.2
 _SYNC_SECONDS = 60.0
 T = TypeVar("T")
@@ -155,10 +155,8 @@ def embedded_world(
 
 def target_of(client: HttpClient) -> DrillCluster:
     """Ask the API server who it is, and who its client is. Raises ApiError."""
-    review: Raw = {"apiVersion": _REVIEWS.api_version, "kind": "SelfSubjectReview"}
-    info = client.create(_REVIEWS, {**review, "metadata": {}})["status"]["userInfo"]
     version = json.loads(client.send("GET", "/version"))["gitVersion"]
-    return DrillCluster(host=client.host, user=info["username"], server_version=version)
+    return DrillCluster(host=client.host, user=user_name(client), server_version=version)
 
 
 def beside(names: Names) -> str:
