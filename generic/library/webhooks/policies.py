@@ -50,6 +50,11 @@ def policy(
             for check, message, said in (*_checked(place, config), *_immutable(place, config))
         ],
     }
+    return with_binding(name, spec)
+
+
+def with_binding(name: str, spec: Raw) -> tuple[Raw, Raw]:
+    """Return the ValidatingAdmissionPolicy with this spec, and its binding, which denies."""
     binding = {"policyName": name, "validationActions": ["Deny"]}
     return (
         manifest(GROUP_VERSION, "ValidatingAdmissionPolicy", name, spec=spec),

@@ -8,16 +8,12 @@ confirmation. Source: Kubernetes documentation, "Validating Admission Policy".
 
 from collections.abc import Iterable, Iterator
 
-from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.expressions import Expr
-from generic.library.manifests import manifest
+from generic.library.webhooks.policies import with_binding
 from generic.reconciler.orphans.kind import ORPHANS, OrphanState
 
-_API = "admissionregistration.k8s.io/v1"
-POLICIES = Resource(_API, "validatingadmissionpolicies", namespaced=False)
-BINDINGS = Resource(_API, "validatingadmissionpolicybindings", namespaced=False)
 CLOSED_BY = "orphans-closed-by"
 """The end of the name of the policy about `status.closedBy`."""
 DELETIONS = "orphans-deletions"
@@ -83,7 +79,7 @@ def _rule(operation: str, group: str, resource: str) -> Raw:
     }
 
 
-def _policy(name: str, rule: Raw, checks: Iterable[tuple[Expr, str]]) -> Iterator[Raw]:
+def _policy(name: str, rule: Raw, checks: Iterable[tuple[Expr, str]]) -> tuple[Raw, Raw]:
     spec: Raw = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [rule]},
@@ -92,6 +88,4 @@ def _policy(name: str, rule: Raw, checks: Iterable[tuple[Expr, str]]) -> Iterato
             for check, message in checks
         ],
     }
-    yield manifest(_API, "ValidatingAdmissionPolicy", name, spec=spec)
-    binding = {"policyName": name, "validationActions": ["Deny"]}
-    yield manifest(_API, "ValidatingAdmissionPolicyBinding", name, spec=binding)
+    return with_binding(name, spec)

@@ -8,9 +8,10 @@ from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect, path_of
 from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
+from generic.library.webhooks.policies import BINDINGS, POLICIES
 from generic.manager.orphans.closer import closer
 from generic.manager.orphans.ledger import Closer, close, read_orphans, reopen
-from generic.manager.orphans.policies import BINDINGS, POLICIES, policies
+from generic.manager.orphans.policies import policies
 from generic.manager.rbac import role_binding
 from generic.reconciler.origin import DeletionOrigin
 from generic.reconciler.orphans import (
