@@ -214,7 +214,7 @@ def _age(seconds: float) -> str:
 
 def _open_since(orphan: Orphan) -> datetime | None:
     """Return the time of recording of an open Orphan; None for another one, or an invalid time."""
-    if orphan.state in (OrphanState.CLOSED, OrphanState.GONE):
+    if not orphan.is_open:
         return None
     try:
         return parse_time(orphan.spec.recorded_at or orphan.metadata.creation_timestamp or "")

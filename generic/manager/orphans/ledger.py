@@ -36,20 +36,27 @@ class Closer:
         return self.name if self.verified else f"{self.name} (not verified)"
 
 
-def read_records(client: Client, cls: type[R], *, label_selector: str = "") -> list[R]:
-    """Return all records of a kind.
+def stored_records(client: Client, cls: type[Object], *, label_selector: str = "") -> list[Raw]:
+    """Return all records of a kind as the API server stores them.
 
-    Raises ConfigurationError if their CRD is not installed, ActuatorError if one cannot be read,
-    and ApiError.
+    Raises ConfigurationError if their CRD is not installed, and ApiError.
     """
     name = cls.KIND.name
     try:
-        found = client.list(resource_of(cls.KIND), label_selector=label_selector)
+        return client.list(resource_of(cls.KIND), label_selector=label_selector)
     except NotFound as error:
         raise ConfigurationError(
             f"The CustomResourceDefinition of {name} is not installed in this cluster; install "
             f"the output of `actuator crds generic:{name}`"
         ) from error
+
+
+def read_records(client: Client, cls: type[R], *, label_selector: str = "") -> list[R]:
+    """Return all records of a kind.
+
+    Raises as `stored_records`, and ActuatorError if one cannot be read.
+    """
+    found = stored_records(client, cls, label_selector=label_selector)
     return [_decoded(cls, manifest) for manifest in found]
 
 

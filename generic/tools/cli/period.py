@@ -26,5 +26,11 @@ class DateParam(click.ParamType[datetime]):
             self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
 
 
+def is_within(text: str, since: datetime, until: datetime | None) -> bool:
+    """Whether a timestamp is in the period. Raises ValueError for another text."""
+    moment = parse_time(text)
+    return since <= moment and (until is None or moment < until)
+
+
 since_option = partial(click.option, "--since", type=DateParam(), help="Begin of the period, UTC.")
 until_option = click.option("--until", type=DateParam(), help="End of the period, not part of it.")

@@ -17,7 +17,7 @@ from generic.serving.metrics import Outcome
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.grouping import FORCED, by_option, print_groups, row_table
 from generic.tools.cli.load import output_option, print_list, with_flags
-from generic.tools.cli.period import since_option, until_option
+from generic.tools.cli.period import is_within, since_option, until_option
 
 _VERSION = 1
 """Version of the JSON formats: increased when a field is removed or changes its meaning."""
@@ -43,8 +43,7 @@ def list_records(
     found = [
         item
         for item in read_records(select(DevelopmentTarget(**seed)).connect(), ForceDeletionRecord)
-        if since <= parse_time(item.spec.finished_at)
-        and (until is None or parse_time(item.spec.finished_at) < until)
+        if is_within(item.spec.finished_at, since, until)
     ]
     none = "no force deletion finished in this period"
     print_groups(output, found, FORCED, by or _EACH, _counted, none)
@@ -73,11 +72,11 @@ def list_drills(since: datetime, until: datetime | None, output: str, folder: Pa
     for path in sorted(folder.rglob("report-*.json")):
         try:
             drill = _drill(path)
-            started = parse_time(drill["started"])
+            is_wanted = is_within(drill["started"], since, until)
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             echo(f"{path}: not a report of a drill", err=True)
             continue
-        if since <= started and (until is None or started < until):
+        if is_wanted:
             found.append(drill)
     found.sort(key=lambda drill: (parse_time(drill["started"]), drill["cluster"]))
     data = {"version": _VERSION, "drills": found}

@@ -259,7 +259,7 @@ class _Play:
         usual: Raw = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
         for item in self.served:
             base = self.shoot.name if item.kind.namespaced else self.shoot.technical_id
-            entry = "-" * (item.cls is BackupEntry)  # its name ends with "--" and a UID
+            entry = "-" if item.cls is BackupEntry else ""  # its name ends with "--" and a UID
             for type in item.types or ("",):
                 bucket = f"{self.shoot.technical_id}-{type}"
                 known = {**usual, "type": type, "bucketName": bucket} if type else usual

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from actuator.errors import ApiError, ConfigurationError, NotFound
-from actuator.interface import CONFIG_MAPS, Client, Resource
-from actuator.meta import Raw, format_time, parse_time, value_at
-from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, Orphan, OrphanState
+from actuator.errors import ApiError
+from actuator.interface import Client
+from actuator.meta import Object, Raw, format_time, parse_time, value_at
+from generic.kube.seedidentity import read_seed_identity
+from generic.manager.orphans.ledger import stored_records
+from generic.reconciler.orphans import RECORD_KINDS, Orphan, OrphanState
 from generic.tools.record.chain import ExportHeader
 
-_RESOURCES = (ORPHANS, FORCE_DELETIONS)
 _TIME = "At"
 """The end of each name of a field of spec and status that has a time."""
 
@@ -29,7 +30,7 @@ def gather(
     Raises ConfigurationError without the CRDs, and ApiError.
     """
     end = until or now
-    found = [item for resource in _RESOURCES for item in _read(client, resource)]
+    found = [item for cls in RECORD_KINDS for item in _read(client, cls)]
     records = [item for item in found if _belongs(item, since, end)]
     header = ExportHeader(
         since=format_time(since),
@@ -61,15 +62,8 @@ def _is_open(record: Raw) -> bool:
     return record["kind"] == Orphan.KIND.name and value_at(record, "status", "state") not in closed
 
 
-def _read(client: Client, resource: Resource) -> Iterator[Raw]:
-    try:
-        found = client.list(resource)
-    except NotFound as error:
-        raise ConfigurationError(
-            f"The CustomResourceDefinition of {resource} is not installed in this cluster; install "
-            "the output of `actuator crds`"
-        ) from error
-    for manifest in found:
+def _read(client: Client, cls: type[Object]) -> Iterator[Raw]:
+    for manifest in stored_records(client, cls):
         metadata = manifest["metadata"]
         yield {
             "apiVersion": manifest["apiVersion"],
@@ -84,6 +78,5 @@ def _read(client: Client, resource: Resource) -> Iterator[Raw]:
 
 def _seed(client: Client) -> str:
     with suppress(ApiError):
-        found = client.get(CONFIG_MAPS, "cluster-identity", "kube-system")
-        return str(value_at(found, "data", "cluster-identity") or "")
+        return read_seed_identity(client)
     return ""
