@@ -11,7 +11,9 @@ import cattrs
 from cattrs.errors import BaseValidationError
 
 from actuator.errors import ConfigurationError
-from generic.kube.plain import json_text
+from actuator.meta import Raw
+from generic.kube.canonical import digest
+from generic.kube.plain import json_text, plain
 from generic.kube.printable import printable
 from generic.testing.drill.all import RoundResult
 from generic.testing.drill.evidence import Origin
@@ -19,6 +21,8 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.report import write_all
 
 _VERSION = 1
+_HASH = "sha256"
+"""The field of index.json with the hash of the others."""
 _COUNTS = {"tests": "testcase", "errors": "error", "failures": "failure", "skipped": "skipped"}
 
 
@@ -58,15 +62,31 @@ class IndexFile:
     origin: Origin
     passed: bool
     rounds: list[RoundEntry]
+    sha256: str = ""
+    """The SHA-256 of the canonical JSON of the other fields."""
+
+
+class AlteredIndex(ConfigurationError):
+    """An index.json was changed after it was written."""
+
+
+def is_index(path: Path) -> bool:
+    """Return whether the file is an index.json, also an altered one. Raises OSError."""
+    return _content(path) is not None
 
 
 def read_index(path: Path) -> IndexFile:
-    """Read an index.json. Raises ConfigurationError if it is none, and OSError."""
+    """Read an index.json. Raises ConfigurationError if it is none or altered, and OSError."""
+    content = _content(path)
+    none = f"{path}: not an index.json of `actuator drill --all`; select that file"
+    if content is None:
+        raise ConfigurationError(none)
+    if path.read_bytes() != _with_hash(content):
+        raise AlteredIndex(f"{path}: altered: its content and its hash differ")
     try:
-        index = cattrs.structure(json.loads(path.read_bytes()), IndexFile)
-    except (ValueError, RecursionError, TypeError, BaseValidationError) as error:
-        why = "not an index.json of `actuator drill --all`; select that file"
-        raise ConfigurationError(f"{path}: {why}") from error
+        index = cattrs.structure(content, IndexFile)
+    except (ValueError, TypeError, BaseValidationError) as error:
+        raise ConfigurationError(none) from error
     if index.version != _VERSION:
         why = f"an index of version {index.version}, not {_VERSION}"
         raise ConfigurationError(f"{path}: {why}; use the `actuator` that wrote it")
@@ -105,6 +125,24 @@ def _hash(report: Path) -> str | None:
     return hashlib.sha256(report.read_bytes()).hexdigest() if report.is_file() else None
 
 
+def _content(path: Path) -> Raw | None:
+    """Return what an index.json contains; None for another file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and "rounds" in found else None
+
+
+def _with_hash(content: Raw) -> bytes:
+    """Return the only text of index.json with this content, and with its hash."""
+    others = {key: value for key, value in content.items() if key != _HASH}
+    try:
+        return f"{json_text({**others, _HASH: digest(others)})}\n".encode()
+    except (ValueError, RecursionError):  # NaN is no JSON
+        return b""
+
+
 def _json(folder: Path, index: Index) -> str:
     reports = [item.report and item.report.with_suffix(".json") for item in index.held]
     rounds = [
@@ -127,7 +165,7 @@ def _json(folder: Path, index: Index) -> str:
         passed=all(item.verdict == "holds" for item in index.held),
         rounds=rounds,
     )
-    return json_text(content) + "\n"
+    return _with_hash(plain(content)).decode()
 
 
 def _junit(index: Index) -> str:

@@ -8,6 +8,7 @@ import click
 
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
+from generic.testing.drill.index import AlteredIndex, is_index, read_index, report_state
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import with_flags
 from generic.tools.cli.period import since_option, until_option
@@ -18,7 +19,7 @@ from generic.tools.record.gather import gather
 
 _seed_flags = with_flags("kubeconfig", "context", "master")
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
-_hash = click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the export.")
+_hash = click.option("--hash", "known", default="", metavar="HASH", help="Last hash of the file.")
 
 
 @click.group()
@@ -55,12 +56,39 @@ def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
 def _verify(file: Path, known: str) -> None:
     """Find the first line of an export that was altered, removed, added or moved.
 
-    The exit status is 1 if there is one, or if the last hash is not the one of --hash.
+    FILE can also be an index.json of drills: it and the reports that it names are verified. The
+    exit status is 1 if something was changed, or if the last hash is not the one of --hash.
     """
-    found = _read(file, known)
-    echo(f"{file}: {len(found.records)} records, unchanged; last hash: {found.last_hash}")
+    if is_index(file):
+        last = _verify_index(file)
+        _compare(file, last, known)
+        echo(f"{file}: the index and its reports are unchanged; last hash: {last}")
+    else:
+        found = _read(file, known)
+        echo(f"{file}: {len(found.records)} records, unchanged; last hash: {found.last_hash}")
     if not known:
         echo("without --hash, a rewrite of the whole file is not found", err=True)
+
+
+def _verify_index(file: Path) -> str:
+    """Return the hash of an index. Raises No if it, or a report of it, was changed."""
+    try:
+        index = read_index(file)
+    except AlteredIndex as altered:
+        raise No(str(altered)) from None
+    for entry in index.rounds:
+        if (state := report_state(file.parent, entry)) in ("altered", "missing"):
+            raise No(f"{file.parent / str(entry.report)}: {state}; {file} has another hash")
+    return index.sha256
+
+
+def _compare(file: Path, last: str, known: str) -> None:
+    """Raise No if the last hash of a file is another one than `known`, unless that is ""."""
+    if known and known.strip().lower() != last:
+        raise No(
+            f"{file}: its last hash is {last}, not that of --hash: it is another file, or it was "
+            "rewritten"
+        )
 
 
 @record.command("summary")
@@ -111,9 +139,5 @@ def _read(file: Path, known: str) -> Export:
             found = verified(lines_of(opened))
     except WrongLine as wrong:
         raise No(f"{file}: {wrong}") from None
-    if known and known.strip().lower() != found.last_hash:
-        raise No(
-            f"{file}: its last hash is {found.last_hash}, not that of --hash: it is another "
-            "export, or it was rewritten"
-        )
+    _compare(file, found.last_hash, known)
     return found
