@@ -9,7 +9,7 @@ from actuator import DefaultStatus, Kind, Object, Raw, Resource, SeedObjects, re
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import infrastructure_of
-from generic.library import manifest, manifest_of
+from generic.library import deployment_manifest, manifest, manifest_of
 from generic.library.controlplane import checksum_of
 
 
@@ -72,11 +72,9 @@ def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secr
         "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),
         f"checksum/configmap-{config['name']}": checksum_of(configuration["data"]),
     }
-    meta = {"labels": {"role": name}, "annotations": rolled_by}
-    template = {"metadata": meta, "spec": {"containers": [{"name": name, "image": image}]}}
-    selector = {"matchLabels": meta["labels"]}
-    spec = {"replicas": replicas, "selector": selector, "template": template}
-    return manifest("apps/v1", "Deployment", name, config["namespace"], spec=spec)
+    return deployment_manifest(
+        name, config["namespace"], replicas, {"image": image}, annotations=rolled_by
+    )
 
 
 def binding(control_plane: ControlPlane) -> Raw:

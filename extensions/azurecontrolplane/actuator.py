@@ -81,7 +81,7 @@ class AzureControlPlane(GenericControlPlane[ControlPlaneConfig]):
             "checksum/configmap-cloud-provider-config": at.checksum(parts.CLOUD_CONFIG),
         }
         scale = at.namespace, at.replicas(1)
-        return [parts.deployment(name, *scale, image, rolled_by) for name, image in images.items()]
+        return [parts.program(name, *scale, image, rolled_by) for name, image in images.items()]
 
     def shoot(self, at: Situation) -> list[Raw]:
         """Return the disk driver."""

@@ -4,7 +4,7 @@ Images (`images.yaml`) are placeholders: this sample shows the objects and their
 """
 
 from actuator import Raw
-from generic.library import manifest
+from generic.library import daemon_set_manifest, deployment_manifest, manifest
 
 CLOUD_CONFIG = "cloud-provider-config"
 REMEDY = "remedy-controller-azure"
@@ -17,22 +17,23 @@ def cloud_config(namespace: str, region: str) -> Raw:
     return manifest("v1", "ConfigMap", CLOUD_CONFIG, namespace, data={"cloudprovider.conf": text})
 
 
-def deployment(
+def program(
     name: str, namespace: str, replicas: int, image: str, annotations: dict[str, str]
 ) -> Raw:
     """Return a program in the seed that acts in the shoot; `annotations` are those of its pods."""
-    token = {"secret": {"secretName": f"shoot-access-{name}"}}
-    access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
-    spec = {"replicas": replicas, **_template(name, image, annotations, [access], token)}
-    return manifest("apps/v1", "Deployment", name, namespace, spec=spec)
+    mount = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
+    token = {"name": "access", "secret": {"secretName": f"shoot-access-{name}"}}
+    container = {"image": image, "volumeMounts": [mount]}
+    return deployment_manifest(
+        name, namespace, replicas, container, annotations=annotations, volumes=[token]
+    )
 
 
 def node_driver(image: str) -> Raw:
     """Return the disk driver for each node of the shoot."""
-    name = NODE_DRIVER
-    sockets = {"name": "access", "mountPath": "/csi"}
-    spec = _template(name, image, {}, [sockets], {"emptyDir": {}})
-    return manifest("apps/v1", "DaemonSet", name, "kube-system", spec=spec)
+    container = {"image": image, "volumeMounts": [{"name": "sockets", "mountPath": "/csi"}]}
+    sockets = {"name": "sockets", "emptyDir": {}}
+    return daemon_set_manifest(NODE_DRIVER, "kube-system", container, volumes=[sockets])
 
 
 def storage_class() -> Raw:
@@ -44,15 +45,3 @@ def storage_class() -> Raw:
     )
     made["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
     return made
-
-
-def _template(name: str, image: str, annotations: Raw, mounts: list[Raw], volume: Raw) -> Raw:
-    labels = {"app.kubernetes.io/name": name}
-    pod = {
-        "containers": [{"name": name, "image": image, "volumeMounts": mounts}],
-        "volumes": [{"name": mount["name"], **volume} for mount in mounts],
-    }
-    return {
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod},
-    }

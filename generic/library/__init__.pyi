@@ -41,6 +41,8 @@ from generic.library.lookup import find as find
 from generic.library.machines import MACHINE_KINDS as MACHINE_KINDS
 from generic.library.manifests import (
     MAX_NAME as MAX_NAME,
+    daemon_set_manifest as daemon_set_manifest,
+    deployment_manifest as deployment_manifest,
     manifest as manifest,
     manifest_of as manifest_of,
     shortened as shortened,

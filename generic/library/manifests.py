@@ -1,12 +1,20 @@
 """Manifests: Kubernetes objects as JSON."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actuator.meta import Object, Raw
 
-__all__ = ["MAX_LABEL", "MAX_NAME", "manifest", "manifest_of", "shortened"]
+__all__ = [
+    "MAX_LABEL",
+    "MAX_NAME",
+    "daemon_set_manifest",
+    "deployment_manifest",
+    "manifest",
+    "manifest_of",
+    "shortened",
+]
 
 MAX_LABEL = 63
 MAX_NAME = 253
@@ -60,3 +68,55 @@ def manifest_of(
     kind = cls.KIND
     namespace = namespace if kind.namespaced else ""
     return manifest(kind.api_version, kind.name, name, namespace, labels, **parts)
+
+
+def deployment_manifest(
+    name: str,
+    namespace: str,
+    replicas: int,
+    container: Raw,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    volumes: Sequence[Raw] = (),
+) -> Raw:
+    """Return a Deployment whose pods have one container, which gets the name.
+
+    `container` are its other fields, such as `image`; `annotations` are those of the pods, such as
+    checksums of what the program reads only when it starts.
+    """
+    spec = {"replicas": replicas, **_pods(name, container, annotations, volumes)}
+    return manifest("apps/v1", "Deployment", name, namespace, _labels(name), spec=spec)
+
+
+def daemon_set_manifest(
+    name: str,
+    namespace: str,
+    container: Raw,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    volumes: Sequence[Raw] = (),
+) -> Raw:
+    """Return a DaemonSet, with the arguments of `deployment`."""
+    spec = _pods(name, container, annotations, volumes)
+    return manifest("apps/v1", "DaemonSet", name, namespace, _labels(name), spec=spec)
+
+
+def _pods(
+    name: str, container: Raw, annotations: Mapping[str, str] | None, volumes: Sequence[Raw]
+) -> Raw:
+    """Return the selector of pods and their template."""
+    meta: Raw = {"labels": _labels(name)}
+    if annotations:
+        meta["annotations"] = dict(annotations)
+    pod: Raw = {"containers": [{"name": name, **container}]}
+    if volumes:
+        pod["volumes"] = list(volumes)
+    return {
+        "selector": {"matchLabels": _labels(name)},
+        "template": {"metadata": meta, "spec": pod},
+    }
+
+
+def _labels(name: str) -> dict[str, str]:
+    """Return the recommended label (Kubernetes documentation, "Recommended Labels")."""
+    return {"app.kubernetes.io/name": name}

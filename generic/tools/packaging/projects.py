@@ -126,7 +126,7 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
             known = ", ".join(sorted(_ADMITTED))
             return f"--admission: no kind has a configuration in Shoots; add --kind with {known}"
         modules = [kind.lower() for kind in (*self.kinds, *self.own_kinds)]
-        modules += ["admission", "cloud", "programs", "rehearsal", "webhooks"]
+        modules += ["admission", "cloud", "rehearsal", "webhooks"]
         twice = [module for module in modules if modules.count(module) > 1]
         return f"two modules would be called {twice[0]!r}; rename a kind" if twice else ""
 
