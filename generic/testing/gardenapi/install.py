@@ -2,37 +2,17 @@
 
 import json
 import time
-from collections.abc import Mapping
 
 from actuator.errors import ApiError, ConfigurationError, NotFound
 from actuator.interface import resource_of
 from actuator.meta import Object, Raw
 from generic.kube.client import HttpClient, path_of
 from generic.library.manifests import manifest_of
-from generic.library.webhooks import (
-    CloudProfile,
-    CredentialsBinding,
-    GardenBackupBucket,
-    GardenSeed,
-    NamespacedCloudProfile,
-    SecretBinding,
-    Shoot,
-)
-from generic.testing.gardenapi.kinds import garden_crds
+from generic.testing.gardenapi.kinds import GARDEN_KINDS, garden_crds
 from generic.testing.gardenapi.labels import NO_PARENT, PROVIDER, label_policies
 from generic.testing.seed import install_crds
 
 _SECONDS = 60.0
-_PROVIDER: Raw = {"provider": {"type": "probe"}}
-_SMALLEST: Mapping[type[Object], Raw] = {
-    Shoot: {"spec": {"region": "probe", **_PROVIDER}},
-    CloudProfile: {"spec": {"type": "probe"}},
-    NamespacedCloudProfile: {"spec": {"parent": {"name": "probe"}}},
-    GardenSeed: {"spec": _PROVIDER},
-    GardenBackupBucket: {"spec": _PROVIDER},
-    SecretBinding: {"secretRef": {}, **_PROVIDER},
-    CredentialsBinding: {"credentialsRef": {}, **_PROVIDER},
-}
 
 
 def install_garden(client: HttpClient) -> None:
@@ -48,7 +28,7 @@ def install_garden(client: HttpClient) -> None:
             why = f"the API server has no {resource.plural}"
             raise ConfigurationError(f"{why}; use Kubernetes 1.36 or later") from error
     deadline = time.monotonic() + _SECONDS
-    for cls, fields in _SMALLEST.items():
+    for cls, fields in GARDEN_KINDS.items():
         while not _is_labelled(client, cls, fields):
             if time.monotonic() > deadline:
                 raise ApiError(0, f"{cls.KIND.name}: the API server sets no labels")
