@@ -161,7 +161,8 @@ def find_access(
 def _found(kubeconfig: Path | InlineKubeconfig | None, context: str | None) -> LocalKubeconfig:
     if isinstance(kubeconfig, InlineKubeconfig):
         return LocalKubeconfig("the kubeconfig", kubeconfig, is_trusted=False)
-    if kubeconfig is None and context is None and _in_cluster():
+    in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
+    if kubeconfig is None and context is None and in_cluster:
         files = str(_SERVICE_ACCOUNT / "ca.crt"), str(_SERVICE_ACCOUNT / "token")
         return LocalKubeconfig(_POD, service_account(), files)
     path = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
@@ -274,10 +275,6 @@ def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     return [version(file) for file in files]
-
-
-def _in_cluster() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
 
 
 @contextmanager

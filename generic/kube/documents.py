@@ -136,7 +136,7 @@ class Document:
 
     @classmethod
     def of(cls, obj: "Raw | Document") -> "Document":
-        """Return the document of an object; the text of an Answer is reused, not encoded again."""
+        """Return the document of an object; the text of a DecodedObject is reused."""
         if isinstance(obj, Document):
             return obj
         if isinstance(obj, DecodedObject) and _is_plain(obj.text):

@@ -31,6 +31,7 @@ __all__ = [
     "add_finalizer",
     "finalizer",
     "patch_adding",
+    "patch_latest",
     "patch_removing",
     "patch_tested",
     "remove_finalizers",
@@ -118,24 +119,43 @@ def patch_tested(
     return answer
 
 
+def patch_latest(
+    client: Client, resource: Resource, obj: Raw, changes: Callable[[Raw], list[Raw]]
+) -> Raw:
+    """Patch an object with its `changes`, which are asked for again if it changed meanwhile.
+
+    Return the object before the patch, or the one that needs none. Raises as `patch_tested`, and
+    Conflict in place of Stale, if other clients keep changing it.
+    """
+    meta = obj["metadata"]
+    for _ in range(_MAX_ROUNDS):
+        patch = changes(obj)
+        if not patch:
+            return obj
+        try:
+            patch_tested(client, resource, meta["name"], meta.get("namespace", ""), patch)
+            return obj
+        except Stale as stale:
+            obj = stale.fresh
+    raise Conflict(409, f"{resource} {meta['name']} changes too often; retry")
+
+
 def add_finalizer(client: Client, resource: Resource, obj: Raw, name: str) -> bool:
     """Add a finalizer to an object as it was read; return False if it is being deleted without it.
 
     Raises NotFound if it is deleted or replaced, Conflict if other clients keep changing the list,
     ValueError if the name is not qualified, and ApiError.
     """
-    meta = obj["metadata"]
-    where = (client, resource, meta["name"], meta.get("namespace", ""))
-    for _ in range(_MAX_ROUNDS):
+
+    def missing(now: Raw) -> list[Raw]:
+        meta = now["metadata"]
         finalizers: list[str] = meta.get("finalizers") or []
         if name in finalizers or meta.get("deletionTimestamp") is not None:
-            return name in finalizers
-        try:
-            patch_tested(*where, patch_adding(name, meta["uid"], finalizers))
-            return True
-        except Stale as stale:
-            meta = stale.fresh["metadata"]
-    raise Conflict(409, f"{resource} {meta['name']} changes too often; retry")
+            return []
+        return patch_adding(name, meta["uid"], finalizers)
+
+    meta = patch_latest(client, resource, obj, missing)["metadata"]
+    return meta.get("deletionTimestamp") is None or name in (meta.get("finalizers") or [])
 
 
 def remove_finalizers(
@@ -146,22 +166,15 @@ def remove_finalizers(
     Raises NotFound if it is deleted or replaced, Conflict if other clients keep changing the list,
     and ApiError.
     """
-    meta = obj["metadata"]
-    name = meta["name"]
-    namespace = meta.get("namespace", "")
-    for _ in range(_MAX_ROUNDS):
+
+    def present(now: Raw) -> list[Raw]:
+        meta = now["metadata"]
         finalizers: list[str] = meta.get("finalizers") or []
-        rest = [other for other in finalizers if other not in names]
-        if rest == finalizers:
-            return rest
-        try:
-            patch_tested(
-                client, resource, name, namespace, patch_removing(names, meta["uid"], finalizers)
-            )
-            return rest
-        except Stale as stale:
-            meta = stale.fresh["metadata"]
-    raise Conflict(409, f"{resource} {name} changes too often; retry")
+        is_present = any(item in names for item in finalizers)
+        return patch_removing(names, meta["uid"], finalizers) if is_present else []
+
+    meta = patch_latest(client, resource, obj, present)["metadata"]
+    return [other for other in meta.get("finalizers") or [] if other not in names]
 
 
 def finalizer(

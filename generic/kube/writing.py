@@ -15,16 +15,13 @@ Guarantees:
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from actuator.errors import Conflict
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.client import FIELD_MANAGER
-from generic.kube.finalizers import Stale, patch_tested
+from generic.kube.finalizers import patch_latest
 from generic.kube.patches import add, escape, replace, test, test_version
 
 __all__ = ["write"]
-
-_MAX_ROUNDS = 5
 
 
 def write(
@@ -44,35 +41,21 @@ def write(
     if found is None and finalizers:
         # Not by apply, whose manager would own them: its next apply would remove them.
         return client.create(resource, {**wanted, "metadata": {**meta, "finalizers": finalizers}})
-    if found is not None:
-        _prepare(client, resource, wanted, found)
+    if found is not None:  # an apply then removes what is not wanted
+        patch_latest(client, resource, found, lambda now: _changes(now, wanted))
         if uid := found["metadata"].get("uid"):
             meta = {**meta, "uid": uid}
     return client.apply(resource, {**wanted, "metadata": meta})
 
 
-def _prepare(client: Client, resource: Resource, wanted: Raw, found: Raw) -> None:
-    """Patch the object so that an apply removes what is not wanted. Raises Conflict, ApiError."""
-    for _ in range(_MAX_ROUNDS):
-        meta = found["metadata"]
-        changes = _changes(meta.get("managedFields") or [], found, wanted)
-        if not changes:
-            return
-        patch = [test("/metadata/uid", meta["uid"]), test_version(found), *changes]
-        try:
-            patch_tested(client, resource, meta["name"], meta.get("namespace", ""), patch)
-            return
-        except Stale as stale:
-            found = stale.fresh
-    raise Conflict(409, f"{resource} {found['metadata']['name']} changes too often; retry")
-
-
-def _changes(managed: Sequence[Raw], found: Raw, wanted: Raw) -> list[Raw]:
-    """Return the patch that hands over managed fields and empties maps.
+def _changes(found: Raw, wanted: Raw) -> list[Raw]:
+    """Return the patch that hands over managed fields and empties maps, if that is needed.
 
     An apply that removes the whole content of a map, and wants an empty one, writes null, which
     the schemas of most kinds refuse.
     """
+    meta = found["metadata"]
+    managed: Sequence[Raw] = meta.get("managedFields") or []
     new = handed_over(managed, wanted)
     entries = new or managed
     emptied = [
@@ -81,7 +64,8 @@ def _changes(managed: Sequence[Raw], found: Raw, wanted: Raw) -> list[Raw]:
         if {entry["manager"] for entry in entries if _sets_inside(entry["fieldsV1"], keys)}
         == {FIELD_MANAGER}
     ]
-    return [*([] if new is None else [add("/metadata/managedFields", new)]), *emptied]
+    changes = [*([] if new is None else [add("/metadata/managedFields", new)]), *emptied]
+    return [test("/metadata/uid", meta["uid"]), test_version(found), *changes] if changes else []
 
 
 def _emptied(wanted: Raw, found: Raw) -> Iterator[tuple[str, ...]]:
