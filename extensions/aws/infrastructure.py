@@ -23,25 +23,14 @@ from actuator import (
     write_status,
 )
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
-from extensions.aws import parts, tags
+from extensions.aws import parts, status, tags
 from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import InfrastructureConfig, region_problems
 from extensions.aws.network import ShootNetwork
 from extensions.aws.state import InfrastructureState
-from extensions.aws.status import (
-    NODES,
-    Ec2Status,
-    IamStatus,
-    InfrastructureStatus,
-    InstanceProfile,
-    Role,
-    SecurityGroup,
-    Subnet,
-    VpcStatus,
-)
 from generic.library import Flow, Ids
 
-_PURPOSES = {parts.WORKERS: NODES, parts.PUBLIC: "public", parts.INTERNAL: "internal"}
+_PURPOSES = {parts.WORKERS: status.NODES, parts.PUBLIC: "public", parts.INTERNAL: "internal"}
 
 
 class AwsInfrastructure(OnAws, Actuator[Infrastructure, InfrastructureConfig]):
@@ -71,11 +60,15 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure, InfrastructureConfig]):
             raise ConfigurationError(f"Infrastructure {obj.key}: {error.message}") from error
         addresses = network.route_through_nat(networks, ids)
         obj.status.egress_cidrs = [f"{address}/32" for address in addresses]
-        reported = InfrastructureStatus(
-            ec2=Ec2Status(key_name=ids.get(parts.KEY, "")),
-            iam=IamStatus(
-                instance_profiles=[InstanceProfile(purpose=NODES, name=ids[parts.NODE_PROFILE])],
-                roles=[Role(purpose=NODES, arn=network.role_arn(ids[parts.NODE_ROLE]))],
+        reported = status.InfrastructureStatus(
+            ec2=status.Ec2Status(key_name=ids.get(parts.KEY, "")),
+            iam=status.IamStatus(
+                instance_profiles=[
+                    status.InstanceProfile(purpose=status.NODES, name=ids[parts.NODE_PROFILE])
+                ],
+                roles=[
+                    status.Role(purpose=status.NODES, arn=network.role_arn(ids[parts.NODE_ROLE]))
+                ],
             ),
             vpc=_vpc(ids, [zone.name for zone in networks.zones]),
         )
@@ -131,12 +124,12 @@ def _state(obj: Infrastructure) -> InfrastructureState | None:
     return state
 
 
-def _vpc(ids: Ids, zones: Iterable[str]) -> VpcStatus:
+def _vpc(ids: Ids, zones: Iterable[str]) -> status.VpcStatus:
     """Return the resources as Gardener's AWS extension reports them."""
     subnets = [
-        Subnet(id=ids[parts.in_zone(zone, key)], purpose=purpose, zone=zone)
+        status.Subnet(id=ids[parts.in_zone(zone, key)], purpose=purpose, zone=zone)
         for zone in zones
         for key, purpose in _PURPOSES.items()
     ]
-    groups = [SecurityGroup(id=ids[parts.NODES], purpose=NODES)]
-    return VpcStatus(id=ids[parts.NETWORK], subnets=subnets, security_groups=groups)
+    groups = [status.SecurityGroup(id=ids[parts.NODES], purpose=status.NODES)]
+    return status.VpcStatus(id=ids[parts.NETWORK], subnets=subnets, security_groups=groups)

@@ -6,30 +6,14 @@ changed nor deleted. Kubernetes does not belong here; see `infrastructure`.
 
 from collections.abc import Iterator
 
-from extensions.aws import iam, securitygroups, vpc
+from extensions.aws import iam, parts, securitygroups, vpc
 from extensions.aws.config import InfrastructureConfig, Networks, Zone
 from extensions.aws.ec2 import ELASTIC_IP, NAT_GATEWAY, ROUTE_TABLE, SECURITY_GROUP, SUBNET, VPC
-from extensions.aws.parts import (
-    ADDRESS,
-    GATEWAY,
-    INTERNAL,
-    KEY,
-    NAT,
-    NETWORK,
-    NODE_PROFILE,
-    NODE_ROLE,
-    NODES,
-    PUBLIC,
-    PUBLIC_ROUTES,
-    ROUTES,
-    WORKERS,
-    in_zone,
-)
 from extensions.aws.resources import ShootResources, waiting
 from extensions.aws.securitygroups import EVERYWHERE
 from generic.library import Ids, Task
 
-_FIELDS = {PUBLIC: "public", WORKERS: "workers", INTERNAL: "internal"}
+_FIELDS = {parts.PUBLIC: "public", parts.WORKERS: "workers", parts.INTERNAL: "internal"}
 """The field of a zone in the providerConfig, by part."""
 
 
@@ -43,15 +27,15 @@ class ShootNetwork(ShootResources):
         networks = config.networks
         yield from vpc.tasks(self, networks.vpc, region)
         yield self.task(
-            PUBLIC_ROUTES,
-            create=self.creates(PUBLIC_ROUTES, "create_route_table", VpcId=NETWORK),
-            update=lambda known, ids: self._route(known, GatewayId=ids[GATEWAY]),
+            parts.PUBLIC_ROUTES,
+            create=self.creates(parts.PUBLIC_ROUTES, "create_route_table", VpcId=parts.NETWORK),
+            update=lambda known, ids: self._route(known, GatewayId=ids[parts.GATEWAY]),
         )
-        text = {"GroupName": self.full_name(NODES), "Description": "Security group for nodes"}
+        text = {"GroupName": self.full_name(parts.NODES), "Description": "Security group for nodes"}
         yield self.task(
-            NODES,
-            create=self.creates(NODES, "create_security_group", text, VpcId=NETWORK),
-            update=lambda known, ids: self._set_rules(known, networks.zones, ids[NETWORK]),
+            parts.NODES,
+            create=self.creates(parts.NODES, "create_security_group", text, VpcId=parts.NETWORK),
+            update=lambda known, ids: self._set_rules(known, networks.zones, ids[parts.NETWORK]),
         )
         yield from self._of_nodes(config.enable_ecr_access, ssh_key)
         for index, zone in enumerate(networks.zones):
@@ -65,10 +49,12 @@ class ShootNetwork(ShootResources):
         """
         addresses = []
         for zone in networks.zones:
-            gateway = self.item(NAT_GATEWAY, ids[in_zone(zone.name, NAT)])
+            gateway = self.item(NAT_GATEWAY, ids[parts.in_zone(zone.name, parts.NAT)])
             if gateway["State"] != "available":
                 raise waiting(gateway)
-            self._route(ids[in_zone(zone.name, ROUTES)], NatGatewayId=gateway["NatGatewayId"])
+            self._route(
+                ids[parts.in_zone(zone.name, parts.ROUTES)], NatGatewayId=gateway["NatGatewayId"]
+            )
             addresses += [item["PublicIp"] for item in gateway["NatGatewayAddresses"]]
         return addresses
 
@@ -81,42 +67,46 @@ class ShootNetwork(ShootResources):
         return str(self.item(VPC, vpc_id)["CidrBlock"])
 
     def _of_nodes(self, registry: bool, ssh_key: bytes) -> Iterator[Task]:
-        role = {"RoleName": self.full_name(NODE_ROLE), "AssumeRolePolicyDocument": iam.TRUST}
+        role = {"RoleName": self.full_name(parts.NODE_ROLE), "AssumeRolePolicyDocument": iam.TRUST}
         policy = iam.node_policy(registry)
         yield self.task(
-            NODE_ROLE,
-            create=self.creates(NODE_ROLE, "create_role", role),
+            parts.NODE_ROLE,
+            create=self.creates(parts.NODE_ROLE, "create_role", role),
             update=lambda known, _ids: iam.ensure_policy(self.cloud, known, policy),
         )
-        profile = {"InstanceProfileName": self.full_name(NODE_PROFILE)}
+        profile = {"InstanceProfileName": self.full_name(parts.NODE_PROFILE)}
         yield self.task(
-            NODE_PROFILE,
-            create=self.creates(NODE_PROFILE, "create_instance_profile", profile),
+            parts.NODE_PROFILE,
+            create=self.creates(parts.NODE_PROFILE, "create_instance_profile", profile),
             update=lambda known, ids: iam.ensure_role(
-                self.cloud, self.item(iam.INSTANCE_PROFILE, known), ids[NODE_ROLE]
+                self.cloud, self.item(iam.INSTANCE_PROFILE, known), ids[parts.NODE_ROLE]
             ),
         )
-        key = {"KeyName": self.full_name(KEY), "PublicKeyMaterial": ssh_key}
+        key = {"KeyName": self.full_name(parts.KEY), "PublicKeyMaterial": ssh_key}
         yield self.task(
-            KEY,
-            create=self.creates(KEY, "import_key_pair", key),
+            parts.KEY,
+            create=self.creates(parts.KEY, "import_key_pair", key),
             replace=lambda known, _ids: self._has_other_key(known, ssh_key),
             when=bool(ssh_key),
         )
 
     def _of_zone(self, zone: Zone, path: str) -> Iterator[Task]:
-        routes, address, nat = (in_zone(zone.name, key) for key in (ROUTES, ADDRESS, NAT))
-        yield self.task(routes, create=self.creates(routes, "create_route_table", VpcId=NETWORK))
+        routes, address, nat = (
+            parts.in_zone(zone.name, key) for key in (parts.ROUTES, parts.ADDRESS, parts.NAT)
+        )
+        yield self.task(
+            routes, create=self.creates(routes, "create_route_table", VpcId=parts.NETWORK)
+        )
         for key, field in _FIELDS.items():
-            table = PUBLIC_ROUTES if key == PUBLIC else routes
-            yield self._subnet(zone, in_zone(zone.name, key), field, path, table)
+            table = parts.PUBLIC_ROUTES if key == parts.PUBLIC else routes
+            yield self._subnet(zone, parts.in_zone(zone.name, key), field, path, table)
         if own := zone.elastic_ip_allocation_id:
             wanted = [ELASTIC_IP.with_id(own)]
             yield self.task(address, existing=lambda _ids: self.first(ELASTIC_IP, wanted))
         else:
             create = self.creates(address, "allocate_address", {"Domain": "vpc"})
             yield self.task(address, create=create)
-        subnet = in_zone(zone.name, PUBLIC)
+        subnet = parts.in_zone(zone.name, parts.PUBLIC)
         yield self.task(
             nat,
             create=self.creates(nat, "create_nat_gateway", SubnetId=subnet, AllocationId=address),
@@ -131,7 +121,7 @@ class ShootNetwork(ShootResources):
             self.check_range(SUBNET, known, cidr, f"{path}.{field}")
             self._associate(known, ids[table])
 
-        create = self.creates(name, "create_subnet", place, VpcId=NETWORK)
+        create = self.creates(name, "create_subnet", place, VpcId=parts.NETWORK)
         return self.task(name, create=create, update=update)
 
     def _route(self, table: str, **target: str) -> None:

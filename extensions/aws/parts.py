@@ -8,19 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from extensions.aws import tags
-from extensions.aws.ec2 import (
-    DHCP_OPTIONS,
-    ELASTIC_IP,
-    INTERNET_GATEWAY,
-    KEY_PAIR,
-    NAT_GATEWAY,
-    ROUTE_TABLE,
-    SECURITY_GROUP,
-    SUBNET,
-    VPC,
-    ResourceType,
-)
+from extensions.aws import ec2, tags
 from extensions.aws.iam import INSTANCE_PROFILE, ROLE
 
 OPTIONS = "DHCPOptions"
@@ -45,7 +33,7 @@ _ZONES = "Zones"
 class NetworkPart:
     """A resource of the network."""
 
-    type: ResourceType
+    type: ec2.ResourceType
     label: str
     """The end of its tag Name; "" for that of the shoot itself."""
     needs: tuple[str, ...] = ()
@@ -56,22 +44,24 @@ class NetworkPart:
 
 
 _OF_SHOOT: Mapping[str, NetworkPart] = {
-    OPTIONS: NetworkPart(DHCP_OPTIONS, ""),
-    NETWORK: NetworkPart(VPC, "", (OPTIONS,)),
-    GATEWAY: NetworkPart(INTERNET_GATEWAY, "", (NETWORK,)),
-    PUBLIC_ROUTES: NetworkPart(ROUTE_TABLE, "", (NETWORK, GATEWAY)),
-    NODES: NetworkPart(SECURITY_GROUP, "nodes", (NETWORK,)),
+    OPTIONS: NetworkPart(ec2.DHCP_OPTIONS, ""),
+    NETWORK: NetworkPart(ec2.VPC, "", (OPTIONS,)),
+    GATEWAY: NetworkPart(ec2.INTERNET_GATEWAY, "", (NETWORK,)),
+    PUBLIC_ROUTES: NetworkPart(ec2.ROUTE_TABLE, "", (NETWORK, GATEWAY)),
+    NODES: NetworkPart(ec2.SECURITY_GROUP, "nodes", (NETWORK,)),
     NODE_ROLE: NetworkPart(ROLE, "nodes", (NETWORK,)),
     NODE_PROFILE: NetworkPart(INSTANCE_PROFILE, "nodes", (NODE_ROLE,)),
-    KEY: NetworkPart(KEY_PAIR, "ssh-publickey", (NETWORK,)),
+    KEY: NetworkPart(ec2.KEY_PAIR, "ssh-publickey", (NETWORK,)),
 }
 _OF_ZONE: Mapping[str, NetworkPart] = {
-    ROUTES: NetworkPart(ROUTE_TABLE, "private", (NETWORK,)),
-    WORKERS: NetworkPart(SUBNET, "workers", (NETWORK, ROUTES)),
-    PUBLIC: NetworkPart(SUBNET, "public", (NETWORK, PUBLIC_ROUTES), "kubernetes.io/role/elb"),
-    INTERNAL: NetworkPart(SUBNET, "internal", (NETWORK, ROUTES), "kubernetes.io/role/internal-elb"),
-    ADDRESS: NetworkPart(ELASTIC_IP, "eip-natgw", (GATEWAY,)),
-    NAT: NetworkPart(NAT_GATEWAY, "natgw", (PUBLIC, ADDRESS, ROUTES)),
+    ROUTES: NetworkPart(ec2.ROUTE_TABLE, "private", (NETWORK,)),
+    WORKERS: NetworkPart(ec2.SUBNET, "workers", (NETWORK, ROUTES)),
+    PUBLIC: NetworkPart(ec2.SUBNET, "public", (NETWORK, PUBLIC_ROUTES), "kubernetes.io/role/elb"),
+    INTERNAL: NetworkPart(
+        ec2.SUBNET, "internal", (NETWORK, ROUTES), "kubernetes.io/role/internal-elb"
+    ),
+    ADDRESS: NetworkPart(ec2.ELASTIC_IP, "eip-natgw", (GATEWAY,)),
+    NAT: NetworkPart(ec2.NAT_GATEWAY, "natgw", (PUBLIC, ADDRESS, ROUTES)),
 }
 _ALL = (*_OF_SHOOT.values(), *_OF_ZONE.values())
 TYPES = tuple({part.type.name: part.type for part in _ALL}.values())

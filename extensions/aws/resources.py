@@ -12,16 +12,8 @@ from typing import Any
 import attrs
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode, Raw, RequeueAfter
-from extensions.aws import iam, parts, tags
+from extensions.aws import ec2, iam, parts, tags
 from extensions.aws.cloud import Cloud
-from extensions.aws.ec2 import (
-    INTERNET_GATEWAY,
-    NAT_GATEWAY,
-    Marked,
-    ResourceType,
-    create_tagged,
-    describe,
-)
 from extensions.aws.parts import NODE_ROLE
 from generic.library import ExternalType, Ids, Task
 
@@ -54,26 +46,26 @@ class ShootResources:
         """Return the tag Name of a part."""
         return parts.full_name(self.technical_id, name)
 
-    def _described(self, type: ResourceType) -> list[Raw]:
+    def _described(self, type: ec2.ResourceType) -> list[Raw]:
         if type.name not in self._found and type.service == "iam":
             name = self.full_name(NODE_ROLE)
             self._found[type.name] = iam.look(self.cloud, type, name)
         elif type.name not in self._found:
-            marked = Marked(self.cloud, tags.mark(self.technical_id))
+            marked = ec2.Marked(self.cloud, tags.mark(self.technical_id))
             self._found[type.name] = marked.find(type)
         return self._found[type.name]
 
-    def item(self, type: ResourceType, id: str) -> Raw:
+    def item(self, type: ec2.ResourceType, id: str) -> Raw:
         """Return a resource as AWS described it, {} for an unknown one."""
         return next((item for item in self._described(type) if item[type.id_key] == id), {})
 
-    def first(self, type: ResourceType, filters: list[Raw]) -> str:
+    def first(self, type: ec2.ResourceType, filters: list[Raw]) -> str:
         """Return the id of a resource of another owner, or ""."""
-        found = describe(self.cloud, type, filters)
+        found = ec2.describe(self.cloud, type, filters)
         self._described(type).extend(found[:1])
         return type.ids(found)[0] if found else ""
 
-    def _find(self, type: ResourceType, name: str, ids: Ids) -> list[str]:
+    def _find(self, type: ec2.ResourceType, name: str, ids: Ids) -> list[str]:
         """Return the ids of the part: by its tag, or by its known id, which Go tags otherwise.
 
         Raises ActuatorError if the known resource lost its tag: it would never be found again.
@@ -86,7 +78,7 @@ class ShootResources:
             if tags.as_dict(item).get(tags.NAME) == full_name or item[type.id_key] == known
         ]
         by_id = type.service == "ec2"  # those of IAM were looked for by name
-        if by_id and known and not found and describe(self.cloud, type, [type.with_id(known)]):
+        if by_id and known and not found and ec2.describe(self.cloud, type, [type.with_id(known)]):
             mark = tags.text(tags.mark(self.technical_id))
             raise ActuatorError(
                 f"{type.name} {known} has lost its tag {mark}; put it back",
@@ -106,7 +98,7 @@ class ShootResources:
 
         def create(ids: Ids) -> str:
             others = {parameter: ids[other] for parameter, other in of.items()}
-            answer = create_tagged(
+            answer = ec2.create_tagged(
                 self.cloud, operation, part.type, labels, **(given or {}), **others
             )
             id_key = part.type.id_key
@@ -117,20 +109,20 @@ class ShootResources:
 
         return create
 
-    def _delete(self, type: ResourceType, id: str, _ids: Ids) -> None:
+    def _delete(self, type: ec2.ResourceType, id: str, _ids: Ids) -> None:
         item = self.item(type, id)
         iam.empty(self.cloud, type, item)
-        if type is INTERNET_GATEWAY:
+        if type is ec2.INTERNET_GATEWAY:
             for attachment in item.get("Attachments") or ():
                 ids = {type.id_key: id, "VpcId": attachment["VpcId"]}
                 self.cloud.remove("detach_internet_gateway", **ids)
         if item.get("State") != "deleting":
             self.cloud.service(type.service).remove(type.delete, **{type.id_key: id})
-        if type is NAT_GATEWAY:
-            for gateway in describe(self.cloud, type, [type.with_id(id)]):
+        if type is ec2.NAT_GATEWAY:
+            for gateway in ec2.describe(self.cloud, type, [type.with_id(id)]):
                 raise waiting(gateway)
 
-    def check_range(self, type: ResourceType, id: str, cidr: str, field: str) -> None:
+    def check_range(self, type: ec2.ResourceType, id: str, cidr: str, field: str) -> None:
         """Refuse another range for an existing resource. Raises ConfigurationError."""
         there = self.item(type, id)["CidrBlock"]
         if there != cidr:

@@ -29,20 +29,12 @@ from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, NotFound, NotServed, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
+from generic.kube import tenants
 from generic.kube.access import Access, find_access
 from generic.kube.documents import DecodedObject
 from generic.kube.encoding import escaped, go_json
 from generic.kube.kubeconfig import InlineKubeconfig
 from generic.kube.models import M, read_as, resource_of_class
-from generic.kube.tenants import (
-    MOST_PAGES,
-    PAGE,
-    AnswerRefused,
-    Share,
-    TenantObject,
-    check_page,
-    read_body,
-)
 from generic.kube.transport import Response
 from generic.kube.warning_headers import Warnings
 
@@ -207,10 +199,10 @@ class HttpClient:
 
         Raises Gone if the continue token expired between two pages.
         """
-        share = None if self._is_trusted else Share(f"GET {resource}")
+        share = None if self._is_trusted else tenants.Share(f"GET {resource}")
         asked = self._ending()
-        query = {"limit": str(PAGE if share else _PAGE), "labelSelector": label_selector}
-        for _ in range(MOST_PAGES) if share else count():
+        query = {"limit": str(tenants.PAGE if share else _PAGE), "labelSelector": label_selector}
+        for _ in range(tenants.MOST_PAGES) if share else count():
             body = asked.send("GET", path_of(resource, namespace), query=query)
             page = self._object(body, resource, share)
             kind = found.removesuffix("List") if isinstance(found := page.get("kind"), str) else ""
@@ -218,15 +210,17 @@ class HttpClient:
             meta = page.get("metadata") or {}
             items: _Objects = page.get("items") or []
             if share is not None:
-                check_page(meta, items, f"GET {resource}")
-                items = [TenantObject(share, typed, item) for item in items]
+                tenants.check_page(meta, items, f"GET {resource}")
+                items = [tenants.TenantObject(share, typed, item) for item in items]
             else:
                 items = [{**typed, **item} for item in items]
             yield items, "" if share else str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
                 return
             query = {**query, "continue": meta["continue"]}
-        raise AnswerRefused(0, f"GET {resource}: the list has more than {MOST_PAGES} pages")
+        raise tenants.AnswerRefused(
+            0, f"GET {resource}: the list has more than {tenants.MOST_PAGES} pages"
+        )
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
         """See Client."""
@@ -309,7 +303,7 @@ class HttpClient:
         Silence if no data arrived for `read_timeout` seconds.
         """
         if not self._is_trusted:
-            raise AnswerRefused(
+            raise tenants.AnswerRefused(
                 0, f"GET {path}: a stream of a tenant's server has no limit of memory"
             )
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
@@ -395,7 +389,7 @@ class HttpClient:
         try:
             groups = self._discovered("/apis")["groups"]
             versions = chain(*(item["versions"] for item in groups if item["name"] == group))
-            for version in islice(versions, MOST_PAGES):
+            for version in islice(versions, tenants.MOST_PAGES):
                 known = self._discovered(f"/apis/{version['groupVersion']}")
                 if plural in [resource["name"] for resource in known["resources"]]:
                     return False
@@ -411,19 +405,19 @@ class HttpClient:
         try:
             if self._is_trusted:
                 return b"".join(response.chunks())
-            return read_body(response, f"{method} {path}")
+            return tenants.read_body(response, f"{method} {path}")
         except OSError as error:
             raise _broken(method, path, error) from error
         finally:
             response.close()
 
-    def _object(self, body: bytes, asked: object, share: Share | None = None) -> Raw:
+    def _object(self, body: bytes, asked: object, share: tenants.Share | None = None) -> Raw:
         """Decode an object; one of a tenant's server counts as used memory while it exists."""
         if self._is_trusted:
             return _decoded(body)
-        share = share or Share(str(asked))
+        share = share or tenants.Share(str(asked))
         share.grow_for(body)
-        return TenantObject(share, _decoded(body))
+        return tenants.TenantObject(share, _decoded(body))
 
     def _ending(self) -> "HttpClient":
         """Return a client all of whose requests to a tenant's server have the time of one."""

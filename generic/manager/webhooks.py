@@ -25,17 +25,7 @@ from generic.kube.patches import add, test_version
 from generic.kube.timers import Timers
 from generic.library import lookup
 from generic.library.manifests import manifest
-from generic.library.webhooks import WebhookTarget, shoot
-from generic.library.webhooks.certificates import (
-    DEFAULTS,
-    Certificates,
-    Lifetimes,
-    Step,
-    expiry,
-    from_secret,
-    plan,
-    take,
-)
+from generic.library.webhooks import WebhookTarget, certificates, shoot
 from generic.library.webhooks.configurations import (
     MUTATING,
     VALIDATING,
@@ -113,7 +103,7 @@ class WebhookService:
         client: Client,
         clock: Clock,
         metrics: Metrics,
-        lifetimes: Lifetimes = DEFAULTS,
+        lifetimes: certificates.Lifetimes = certificates.DEFAULTS,
     ) -> None:
         """Raise ConfigurationError if the address is invalid."""
         options = registry.options
@@ -133,7 +123,7 @@ class WebhookService:
         self._timers = Timers("webhook-timeouts", clock)
         self._metrics = metrics.webhooks(webhook.name for webhook in webhooks)
         self.server = WebhookServer(webhooks, address, client, self._timers, self._metrics)
-        self._current: Certificates | None = None
+        self._current: certificates.Certificates | None = None
         self._served: KeyPair | None = None
         self._expires: datetime | None = None
         self._published: bytes | None = None
@@ -191,10 +181,10 @@ class WebhookService:
             self._use_given(self._options.webhook_config_cert_dir)
             return
         secret = self._read()
-        found = from_secret(secret, self._lifetimes) if secret else None
+        found = certificates.from_secret(secret, self._lifetimes) if secret else None
         if self._current and self._endpoint.namespace and found is None:
             secret = self._write(secret, self._current)  # it was deleted, or is not one of ours
-            found = from_secret(secret, self._lifetimes)
+            found = certificates.from_secret(secret, self._lifetimes)
         if secret is not None:
             self._current = found
         hosts = self._endpoint.host_names
@@ -205,13 +195,15 @@ class WebhookService:
             now = self._clock.now()
             is_trusted = eventual_now(self._clock) is not None
             since = now - timedelta(seconds=self._clock.monotonic() - self._published_at)
-            step = plan(self._current, since, hosts, now, self._lifetimes, is_trusted=is_trusted)
-            if step is Step.NOTHING:
+            step = certificates.plan(
+                self._current, since, hosts, now, self._lifetimes, is_trusted=is_trusted
+            )
+            if step is certificates.Step.NOTHING:
                 return
-            self._current = take(step, self._current, hosts, now, self._lifetimes)
+            self._current = certificates.take(step, self._current, hosts, now, self._lifetimes)
             if self._options.webhook_config_namespace:
                 secret = self._write(secret, self._current)
-                self._current = from_secret(secret, self._lifetimes)
+                self._current = certificates.from_secret(secret, self._lifetimes)
             logger.info("webhook certificates changed", extra={"fields": {"step": step.value}})
 
     def _use_given(self, folder: Path) -> None:
@@ -234,7 +226,7 @@ class WebhookService:
             return None
         return lookup.find(self._secrets, SECRETS, secret_name(self._options), namespace)
 
-    def _write(self, old: Raw | None, new: Certificates) -> Raw:
+    def _write(self, old: Raw | None, new: certificates.Certificates) -> Raw:
         """Write the Secret, unless another replica was faster; return it as it is then."""
         name = secret_name(self._options)
         namespace = self._endpoint.namespace
@@ -257,7 +249,7 @@ class WebhookService:
         if pair == self._served:
             return
         self.server.tls = server_context(pair)
-        self._expires = expiry(pair)
+        self._expires = certificates.expiry(pair)
         self._served = pair
         self._metrics.certificate(self._expires)
         if not self.server.listening:

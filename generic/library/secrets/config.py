@@ -22,15 +22,7 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw, parse_time
-from generic.kube.certificates import (
-    CLIENT_AUTH,
-    SERVER_AUTH,
-    KeyPair,
-    issue,
-    new_authority,
-    new_rsa_key,
-    x509,
-)
+from generic.kube import certificates
 
 _YEAR = timedelta(days=365)
 _CHARACTERS = string.ascii_letters + string.digits
@@ -48,9 +40,9 @@ class Usage(StrEnum):
 
 
 _USAGES = {
-    Usage.SERVER: [SERVER_AUTH],
-    Usage.CLIENT: [CLIENT_AUTH],
-    Usage.BOTH: [SERVER_AUTH, CLIENT_AUTH],
+    Usage.SERVER: [certificates.SERVER_AUTH],
+    Usage.CLIENT: [certificates.CLIENT_AUTH],
+    Usage.BOTH: [certificates.SERVER_AUTH, certificates.CLIENT_AUTH],
 }
 
 
@@ -97,7 +89,7 @@ class Authority(Rotated):
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
         """See Rotated."""
         name = self.common_name or secret_name[-64:]  # the limit of X.509; the end is unique
-        pair = new_authority(name, now, self.validity, with_rsa=True)
+        pair = certificates.new_authority(name, now, self.validity, with_rsa=True)
         return {"ca.crt": pair.certificate, "ca.key": pair.key}
 
 
@@ -131,7 +123,7 @@ class RsaKey(Rotated):
 
     def generate(self, secret_name: str, now: datetime) -> dict[str, bytes]:
         """See Rotated."""
-        private, public = new_rsa_key(self.bits)
+        private, public = certificates.new_rsa_key(self.bits)
         return {"id_rsa": private, **({"id_rsa.pub": public} if self.for_ssh else {})}
 
 
@@ -176,17 +168,21 @@ class Certificate:
     addresses: Sequence[str] = ()
     validity: timedelta = _YEAR
 
-    def sign(self, authority: KeyPair, now: datetime) -> KeyPair:
+    def sign(self, authority: certificates.KeyPair, now: datetime) -> certificates.KeyPair:
         """Return a certificate with a new key, valid no longer than its authority.
 
         Raises ConfigurationError for an invalid address.
         """
-        names: list[x509.GeneralName] = [x509.DNSName(name) for name in self.dns_names]
+        names: list[certificates.x509.GeneralName] = [
+            certificates.x509.DNSName(name) for name in self.dns_names
+        ]
         try:
-            names += [x509.IPAddress(ip_address(address)) for address in self.addresses]
+            names += [
+                certificates.x509.IPAddress(ip_address(address)) for address in self.addresses
+            ]
         except ValueError as error:
             raise ConfigurationError(f"certificate {self.name}: addresses: {error}") from error
-        return issue(
+        return certificates.issue(
             authority,
             self.common_name,
             now,

@@ -10,15 +10,7 @@ from typing import Any
 import attrs
 
 from actuator.meta import Object, Raw
-from generic.library.webhooks.garden import (
-    CloudProfile,
-    CredentialsBinding,
-    GardenBackupBucket,
-    GardenSeed,
-    NamespacedCloudProfile,
-    SecretBinding,
-    Shoot,
-)
+from generic.library.webhooks import garden
 from generic.library.webhooks.objects import Secret
 
 _POOLS = "spec.provider.workers[]"
@@ -39,7 +31,7 @@ class Place:
     """The prefix of the label that Gardener sets on objects of a type (`LabelExtension…`)."""
     owner: str = "spec.provider"
     """The path of the object with the type of the provider and, in a Shoot, its workers."""
-    of: type[Object] = Shoot
+    of: type[Object] = garden.Shoot
     """The class of the objects."""
     reads: tuple[str, ...] = ()
     """The fields that are judged in objects without a configuration."""
@@ -82,14 +74,14 @@ IN_SHOOT = (
 )
 IN_GARDEN = (
     *IN_SHOOT,
-    Place("CloudProfile", "spec", "type", owner="spec", of=CloudProfile),
-    Place("NamespacedCloudProfile", "spec", None, of=NamespacedCloudProfile),
-    Place("Seed", "spec.backup", "provider", of=GardenSeed),
-    Place("BackupBucket", "spec", "", of=GardenBackupBucket),
-    _without_configuration(Shoot),
+    Place("CloudProfile", "spec", "type", owner="spec", of=garden.CloudProfile),
+    Place("NamespacedCloudProfile", "spec", None, of=garden.NamespacedCloudProfile),
+    Place("Seed", "spec.backup", "provider", of=garden.GardenSeed),
+    Place("BackupBucket", "spec", "", of=garden.GardenBackupBucket),
+    _without_configuration(garden.Shoot),
     _without_configuration(Secret, "data", label="provider.shoot"),
-    _without_configuration(SecretBinding, "secretRef", "provider"),
-    _without_configuration(CredentialsBinding, "credentialsRef", "provider"),
+    _without_configuration(garden.SecretBinding, "secretRef", "provider"),
+    _without_configuration(garden.CredentialsBinding, "credentialsRef", "provider"),
 )
 
 

@@ -5,18 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from prometheus_client import CollectorRegistry
 
 from actuator.errors import ErrorCode
+from generic.serving.metrics import values
 from generic.serving.metrics.exposition import Bounded, Families
 from generic.serving.metrics.queues import QueueMetrics
-from generic.serving.metrics.values import (
-    CALL_SECONDS,
-    DELETION_SECONDS,
-    FORCE_SECONDS,
-    OPERATIONS,
-    RECONCILE_SECONDS,
-    Outcome,
-    ReconcileResult,
-    TryResult,
-)
 
 _NO_CODE = "none"
 _CODES = (*(code.value for code in ErrorCode), _NO_CODE)
@@ -31,17 +22,21 @@ class ControllerMetrics:
         """All known children exist from now on, at 0."""
         f = families
         self.queue = queue
-        self._results = {r: f.reconciles.labels(name, r.value) for r in ReconcileResult}
+        self._results = {r: f.reconciles.labels(name, r.value) for r in values.ReconcileResult}
         self._errors = f.errors.labels(name)
         self._seconds = f.seconds.labels(name)
         self._tries = {
-            (o, r): f.tries.labels(name, o, r.value) for o in OPERATIONS for r in TryResult
+            (o, r): f.tries.labels(name, o, r.value)
+            for o in values.OPERATIONS
+            for r in values.TryResult
         }
-        self._codes = {(o, c): f.codes.labels(name, o, c) for o in OPERATIONS for c in _CODES}
-        self._calls = {o: f.calls.labels(name, o) for o in OPERATIONS}
-        self._deletions = {o: f.deletions.labels(name, kind, o.value) for o in Outcome}
+        self._codes = {
+            (o, c): f.codes.labels(name, o, c) for o in values.OPERATIONS for c in _CODES
+        }
+        self._calls = {o: f.calls.labels(name, o) for o in values.OPERATIONS}
+        self._deletions = {o: f.deletions.labels(name, kind, o.value) for o in values.Outcome}
         self._deletion_seconds = {
-            o: f.deletion_seconds.labels(name, kind, o.value) for o in Outcome if o.final
+            o: f.deletion_seconds.labels(name, kind, o.value) for o in values.Outcome if o.final
         }
         self._force_seconds = f.force_seconds.labels(name, kind)
         self._over_budget = f.over_budget.labels(name, kind)
@@ -73,14 +68,14 @@ class ControllerMetrics:
         """Count an Orphan recorded for an external resource of that type."""
         self._families.orphaned.labels(self._name, self._types(type)).inc()
 
-    def reconciled(self, result: ReconcileResult, seconds: float) -> None:
+    def reconciled(self, result: values.ReconcileResult, seconds: float) -> None:
         """Count a processed request."""
         self._results[result].inc()
         self._seconds.observe(seconds)
-        if result is ReconcileResult.ERROR:
+        if result is values.ReconcileResult.ERROR:
             self._errors.inc()
 
-    def tried(self, operation: str, result: TryResult) -> None:
+    def tried(self, operation: str, result: values.TryResult) -> None:
         """Count the result of an attempt at one of OPERATIONS."""
         self._tries[operation, result].inc()
 
@@ -93,11 +88,11 @@ class ControllerMetrics:
         """Observe the duration of a call into the actuator."""
         self._calls[operation].observe(seconds)
 
-    def deletion(self, outcome: Outcome) -> None:
+    def deletion(self, outcome: values.Outcome) -> None:
         """Count the outcome of a pass over an object under deletion."""
         self._deletions[outcome].inc()
 
-    def released(self, outcome: Outcome, seconds: float) -> None:
+    def released(self, outcome: values.Outcome, seconds: float) -> None:
         """Observe the seconds from deletionTimestamp to our release; for final outcomes."""
         self.deletion(outcome)
         self._deletion_seconds[outcome].observe(max(seconds, 0.0))  # clocks differ
@@ -134,7 +129,9 @@ class ControllerFamilies:
             "Total number of calls that exceeded their deadline.",
         )
         self.seconds = new.histogram(
-            f"{runtime}_reconcile_time_seconds", "Duration of a reconciliation.", RECONCILE_SECONDS
+            f"{runtime}_reconcile_time_seconds",
+            "Duration of a reconciliation.",
+            values.RECONCILE_SECONDS,
         )
         self.workers = new.gauge(f"{runtime}_max_concurrent_reconciles", "Number of workers.")
         self.active = new.gauge(
@@ -158,7 +155,7 @@ class ControllerFamilies:
         self.calls = new.histogram(
             "actuator_operation_duration_seconds",
             "Duration of one call of the actuator.",
-            CALL_SECONDS,
+            values.CALL_SECONDS,
             "operation",
         )
         self.deletions = new.counter(
@@ -169,13 +166,13 @@ class ControllerFamilies:
         self.deletion_seconds = new.histogram(
             "actuator_deletion_duration_seconds",
             "Time from the deletionTimestamp until the finalizer was removed.",
-            DELETION_SECONDS,
+            values.DELETION_SECONDS,
             *("kind", "outcome"),
         )
         self.force_seconds = new.histogram(
             "actuator_force_deletion_duration_seconds",
             "Time from the observed force deletion until the finalizer was removed.",
-            FORCE_SECONDS,
+            values.FORCE_SECONDS,
             "kind",
         )
         self.budget = new.gauge(

@@ -8,21 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from generic.tools.cli.screen import age, new_table
-from generic.tools.explain.facts import (
-    CalledWebhook,
-    Explanation,
-    ForcedRemoval,
-    Forcing,
-    Orphaned,
-    Overview,
-    Standing,
-    Unread,
-    grant,
-)
+from generic.tools.explain import facts
 from generic.tools.explain.standing import is_cause
 
 
-def page(explanation: Explanation) -> RenderableType:
+def page(explanation: facts.Explanation) -> RenderableType:
     """Return the page for one object."""
     standing = explanation.standing
     subject = standing.subject
@@ -41,7 +31,7 @@ def page(explanation: Explanation) -> RenderableType:
     return Group(*(line for part in parts for line in (part, Text())))
 
 
-def summary(overview: Overview) -> RenderableType:
+def summary(overview: facts.Overview) -> RenderableType:
     """Return the list of the objects of a namespace, each with its blockers."""
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
@@ -52,7 +42,7 @@ def summary(overview: Overview) -> RenderableType:
     return Group(Text(head, style="bold"), *overview.remaining, Text(), *found, *remarks)
 
 
-def _row(standing: Standing) -> Iterator[RenderableType]:
+def _row(standing: facts.Standing) -> Iterator[RenderableType]:
     subject = standing.subject
     last = standing.last_operation
     parts = [f"next operation {standing.decision.operation or 'none'}"]
@@ -63,7 +53,7 @@ def _row(standing: Standing) -> Iterator[RenderableType]:
     yield from map(_bullet, standing.blockers)
 
 
-def _standing(standing: Standing) -> RenderableType:
+def _standing(standing: facts.Standing) -> RenderableType:
     decision = standing.decision
     operation = f"{decision.operation or 'nothing'}{', blocked' if decision.blocked else ''}"
     rows = [("next operation", f"{operation}: {decision.why}")]
@@ -89,7 +79,7 @@ def _standing(standing: Standing) -> RenderableType:
     return pairs("State", rows)
 
 
-def forcing_rows(forcing: Forcing) -> Iterator[tuple[str, str]]:
+def forcing_rows(forcing: facts.Forcing) -> Iterator[tuple[str, str]]:
     """Yield the rows about the force deletion."""
     if forcing.place:
         yield "annotation on", forcing.place
@@ -103,7 +93,7 @@ def forcing_rows(forcing: Forcing) -> Iterator[tuple[str, str]]:
         yield "codes here that would allow it", ", ".join(forcing.own_codes)
 
 
-def _removal(removal: ForcedRemoval | None) -> Iterator[RenderableType]:
+def _removal(removal: facts.ForcedRemoval | None) -> Iterator[RenderableType]:
     if removal is None:
         return
     if removal.own_way:
@@ -122,7 +112,7 @@ def _removal(removal: ForcedRemoval | None) -> Iterator[RenderableType]:
     yield listed("Remaining external resources", left, "nothing")
 
 
-def _others(explanation: Explanation) -> Iterator[RenderableType]:
+def _others(explanation: facts.Explanation) -> Iterator[RenderableType]:
     columns = ("webhook", "configuration", "failure policy", "may refuse", "last error")
     hooks = new_table(*columns, title="Webhooks")
     for hook in explanation.webhooks:
@@ -139,7 +129,7 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
     yield from (table for table in (hooks, orphans, warnings) if table.rows)
 
 
-def orphan_table(orphans: Sequence[Orphaned], title: str) -> Table:
+def orphan_table(orphans: Sequence[facts.Orphaned], title: str) -> Table:
     """Return the table of these Orphans."""
     table = new_table("orphan", "outside", "reason", "state", title=title)
     for orphan in orphans:
@@ -147,21 +137,21 @@ def orphan_table(orphans: Sequence[Orphaned], title: str) -> Table:
     return table
 
 
-def _refusable(hook: CalledWebhook, *, deleting: bool) -> str:
+def _refusable(hook: facts.CalledWebhook, *, deleting: bool) -> str:
     if deleting and hook.exempts_deletion:
         return "nothing: it exempts objects under deletion"
     text = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
     return f"{text}, until the deletion" if hook.exempts_deletion else text
 
 
-def asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
+def asides(notes: Sequence[str], unread: Sequence[facts.Unread]) -> Iterator[RenderableType]:
     """Yield the notes and the refused reads, if there are any."""
-    lines = [*notes, *map(str, unread), *grant(unread)]
+    lines = [*notes, *map(str, unread), *facts.grant(unread)]
     if lines:
         yield listed("Notes", lines, "none")
 
 
-def _is_blocker(text: str, standing: Standing) -> bool:
+def _is_blocker(text: str, standing: facts.Standing) -> bool:
     """Whether the blockers contain the text, so that it need not be repeated."""
     return bool(text) and any(text in blocker for blocker in standing.blockers)
 

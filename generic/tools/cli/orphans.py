@@ -12,16 +12,8 @@ from actuator.meta import Raw
 from generic.kube.clock import SystemClock
 from generic.kube.plain import plain
 from generic.kube.printable import echo
+from generic.manager.orphans import ledger
 from generic.manager.orphans.closer import closer
-from generic.manager.orphans.ledger import (
-    close,
-    closed_by,
-    find,
-    read_orphans,
-    reopen,
-    serving,
-    short_names,
-)
 from generic.manager.orphans.verification import FEW, Verification, verify
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.tools.cli import complete
@@ -84,7 +76,7 @@ def _list(
             and (closed_too or orphan.is_open)
         )
 
-    recorded = read_orphans(select(DevelopmentTarget(**seed)).connect())
+    recorded = ledger.read_orphans(select(DevelopmentTarget(**seed)).connect())
     found = [Verification(orphan=item) for item in recorded if is_wanted(item)]
     what = "" if closed_too else "open "
     none = f"no {what}orphans selected, {len(recorded)} recorded"
@@ -135,13 +127,13 @@ def _verify(
     """
     client = select(DevelopmentTarget(**seed)).connect()
     added = load_manager(extension, types).registrations
-    recorded = read_orphans(client)
+    recorded = ledger.read_orphans(client)
     of_shoot = [obj for obj in recorded if shoot in ("", obj.spec.shoot)]
     asked, problems = _named(of_shoot, names)
     others: list[Orphan] = []
     if not names:
         still_open = [orphan for orphan in of_shoot if orphan.is_open]
-        asked = [obj for obj in still_open if serving(added, obj.spec.object)]
+        asked = [obj for obj in still_open if ledger.serving(added, obj.spec.object)]
         others = [item for item in still_open if item not in asked]
     found = list(verify(client, asked, added, SystemClock(), gone))
     none = "" if others or problems else "no open orphans"
@@ -189,7 +181,7 @@ def _close(
     if not names and not all_gone:
         raise click.UsageError("set the NAMEs of orphans, or --all-gone")
     client = select(DevelopmentTarget(**seed)).connect()
-    recorded = read_orphans(client)
+    recorded = ledger.read_orphans(client)
     chosen, problems = _named(recorded, names)
     if all_gone:
         gone = [orphan for orphan in recorded if orphan.state is OrphanState.GONE]
@@ -202,7 +194,7 @@ def _close(
     now = SystemClock().now()
     if chosen:
         by = closer(client, chosen[0])
-        changing = partial(close, client, now=now, by=by, note=note, existing=even_if_exists)
+        changing = partial(ledger.close, client, now=now, by=by, note=note, existing=even_if_exists)
         problems += _changed(chosen, changing, f"closed by {by}", "already closed")
     if not asked:
         echo("no orphans in state Gone")
@@ -218,9 +210,11 @@ def _close(
 def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
     """Set the state Unverified for orphans in state Closed or Gone, so that they count as open."""
     client = select(DevelopmentTarget(**seed)).connect()
-    chosen, problems = _named(read_orphans(client), names)
+    chosen, problems = _named(ledger.read_orphans(client), names)
     asked = len(chosen) + len(problems)
-    problems += _changed(chosen, partial(reopen, client, note=note), "reopened", "already open")
+    problems += _changed(
+        chosen, partial(ledger.reopen, client, note=note), "reopened", "already open"
+    )
     _report(problems, asked, "reopened")
 
 
@@ -251,7 +245,7 @@ def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orpha
     problems: list[str] = []
     for name in dict.fromkeys(names):
         try:
-            orphan = find(recorded, name)
+            orphan = ledger.find(recorded, name)
             found += [orphan] if orphan not in found else []
         except ConfigurationError as error:
             problems.append(error.message)
@@ -270,7 +264,7 @@ def _show(
     facts = [_facts(item, with_problem=bool(more)) for item in found]
     totals = Counter(item.orphan.state.value for item in found)
     data = {"version": _VERSION, "orphans": facts, "totals": totals, **more}
-    table = partial(_table, found, short_names(recorded), totals, wide=output == "wide")
+    table = partial(_table, found, ledger.short_names(recorded), totals, wide=output == "wide")
     print_list(output, data, [item.orphan.metadata.name for item in found], table, none)
 
 
@@ -298,7 +292,7 @@ def _table(
         origin = spec.object.origin
         released = f"{spec.object.kind}/{spec.object.name}"
         where = [spec.region, origin.account, origin.seed, released, origin.confirmed_by]
-        row += [*where, closed_by(orphan), spec.reason, spec.message] if wide else []
+        row += [*where, ledger.closed_by(orphan), spec.reason, spec.message] if wide else []
         rows.append([*row, item.problem] if problems else row)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
     shoots = len({item.orphan.spec.shoot for item in found})

@@ -17,17 +17,7 @@ from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS, Orphan, remaining
 from generic.reconciler.orphans.kind import SHOOT_LABEL
 from generic.reconciler.reporter import STATUS_NOT_WRITTEN
-from generic.tools.explain.facts import (
-    Explanation,
-    ForcedRemoval,
-    Orphaned,
-    Overview,
-    SeedObject,
-    Standing,
-    Subject,
-    WarningEvent,
-    grant,
-)
+from generic.tools.explain import facts
 from generic.tools.explain.reader import Reader, Surroundings
 from generic.tools.explain.standing import Parsed, deleting_since, parse, stand
 from generic.tools.explain.webhooks import SelectedObject, errors_of, webhooks
@@ -42,7 +32,7 @@ def explain(
     name: str,
     now: datetime,
     registrations: Sequence[Registration] | None = None,
-) -> Explanation:
+) -> facts.Explanation:
     """Explain one object; `registrations` are those of its extension, if known.
 
     Raises ActuatorError if the object does not exist or may not be read, ApiError if the API
@@ -68,7 +58,7 @@ def explain(
     home = around.namespace
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
     target = SelectedObject(parsed.kind, parsed.header.labels, labels, errors_of(standing, told))
-    return Explanation(
+    return facts.Explanation(
         standing=standing,
         removal=removal,
         webhooks=tuple(webhooks(reader, target)),
@@ -85,7 +75,7 @@ def overview(
     namespace: str,
     now: datetime,
     registrations: Sequence[Registration] = (),
-) -> Overview:
+) -> facts.Overview:
     """Return the states of the objects of these kinds in the namespace, and its BackupEntries.
 
     Raises ActuatorError if the namespace does not exist, or no kind may be read; ApiError if the
@@ -94,7 +84,7 @@ def overview(
     reader = Reader(client)
     around = Surroundings(client, reader, namespace)
     nowhere = Surroundings(client, reader, "")
-    standings: list[Standing] = []
+    standings: list[facts.Standing] = []
     found = around.namespace or {}
     listed = [(kind, _objects(reader, kind, namespace)) for kind in kinds]
     if around.blockers and not any(objects for _, objects in listed):
@@ -105,7 +95,7 @@ def overview(
             place = around if kind.namespaced else nowhere
             standings.append(stand(parse(kind, obj, registrations), place, now))
     meta = as_dict(found.get("metadata"))
-    return Overview(
+    return facts.Overview(
         namespace=namespace,
         deleting=deleting_since(meta.get("deletionTimestamp"), now),
         remaining=tuple(conditions_of(found)),
@@ -138,7 +128,7 @@ def _check_served(reader: Reader, kinds: Sequence[Kind]) -> None:
 
 def _unreadable(reader: Reader) -> ActuatorError:
     """Return the error of a command that may read nothing."""
-    return ActuatorError("; ".join([str(reader.unread[0]), *grant(reader.unread)]))
+    return ActuatorError("; ".join([str(reader.unread[0]), *facts.grant(reader.unread)]))
 
 
 def _not_served(registrations: Sequence[Registration], parsed: Parsed) -> Iterator[str]:
@@ -169,7 +159,9 @@ def _other_types(reader: Reader, kind: Kind, type: str) -> Iterator[str]:
         yield f"{kind.name} objects of these types are reconciled here: {', '.join(known)}{hint}"
 
 
-def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> ForcedRemoval:
+def _removal(
+    reader: Reader, registration: Registration, obj: Raw, namespace: str
+) -> facts.ForcedRemoval:
     """Return the declared effect of a force deletion; nothing is changed.
 
     The only actuator method called is `external_resources`, which does no I/O by contract.
@@ -180,7 +172,7 @@ def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: st
         for group in actuator.seed_objects
         for seed_object in _seed_objects(reader, group, namespace)
     ]
-    return ForcedRemoval(
+    return facts.ForcedRemoval(
         actuator=type(actuator).__name__,
         own_way=type(actuator).force_delete is not Actuator.force_delete,
         seed_objects=tuple(found),
@@ -188,7 +180,7 @@ def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: st
     )
 
 
-def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[SeedObject]:
+def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[facts.SeedObject]:
     where = namespace if group.resource.namespaced else ""
     try:
         found = reader.list(group.resource, where, label_selector=group.label_selector)
@@ -197,7 +189,7 @@ def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterato
     for obj in found:
         meta = obj["metadata"]
         finalizers = meta.get("finalizers") or []
-        yield SeedObject(
+        yield facts.SeedObject(
             resource=str(group.resource),
             namespace=meta.get("namespace", ""),
             name=meta["name"],
@@ -231,7 +223,7 @@ def conditions_of(namespace: Raw) -> Iterator[str]:
             yield str(condition.get("message") or condition.get("type"))
 
 
-def _trouble_first(standing: Standing) -> tuple[bool, bool, str, str]:
+def _trouble_first(standing: facts.Standing) -> tuple[bool, bool, str, str]:
     subject = standing.subject
     return not standing.blockers, standing.deleting is None, subject.kind, subject.name
 
@@ -240,14 +232,14 @@ WARNINGS = 10
 """The maximum number of shown events."""
 
 
-def _orphans(reader: Reader, subject: Subject, notes: list[str]) -> Iterator[Orphaned]:
+def _orphans(reader: Reader, subject: facts.Subject, notes: list[str]) -> Iterator[facts.Orphaned]:
     """Yield the Orphans of this object's UID."""
     for orphan in _recorded(reader, subject.namespace, notes):
         if orphan.spec.object.uid == subject.uid:
             yield _orphaned(orphan)
 
 
-def open_orphans(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orphaned]:
+def open_orphans(reader: Reader, namespace: str, notes: list[str]) -> Iterator[facts.Orphaned]:
     """Yield the open Orphans of a shoot's namespace; note if their CRD is not installed."""
     return (_orphaned(orphan) for orphan in _recorded(reader, namespace, notes) if orphan.is_open)
 
@@ -267,8 +259,8 @@ def _recorded(reader: Reader, namespace: str, notes: list[str]) -> Iterator[Orph
             continue  # not created by this framework, whose Orphans can be read
 
 
-def _orphaned(orphan: Orphan) -> Orphaned:
-    return Orphaned(
+def _orphaned(orphan: Orphan) -> facts.Orphaned:
+    return facts.Orphaned(
         name=orphan.metadata.name,
         resource=orphan.spec.resource,
         reason=orphan.spec.reason,
@@ -277,7 +269,7 @@ def _orphaned(orphan: Orphan) -> Orphaned:
     )
 
 
-def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
+def warnings(reader: Reader, subject: facts.Subject) -> tuple[facts.WarningEvent, ...]:
     """Return the latest Warnings about this object's UID, newest first.
 
     An event for a namespace under deletion is in `default`, about the Namespace.
@@ -288,7 +280,7 @@ def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
     return tuple(sorted(found, key=lambda item: item.last_seen, reverse=True)[:WARNINGS])
 
 
-def _is_about(event: Raw, subject: Subject) -> bool:
+def _is_about(event: Raw, subject: facts.Subject) -> bool:
     """Whether it is a Warning about the object, or names it in one about its Namespace."""
     involved = as_dict(event.get("involvedObject"))
     home = (involved.get("kind"), involved.get("name")) == ("Namespace", subject.namespace)
@@ -296,10 +288,10 @@ def _is_about(event: Raw, subject: Subject) -> bool:
     return event.get("type") == "Warning" and (named or involved.get("uid") == subject.uid)
 
 
-def _warning(event: Raw) -> WarningEvent:
+def _warning(event: Raw) -> facts.WarningEvent:
     source = event.get("reportingComponent") or as_dict(event.get("source")).get("component")
     times = (event.get(field) for field in ("lastTimestamp", "eventTime", "firstTimestamp"))
-    return WarningEvent(
+    return facts.WarningEvent(
         reason=str(event.get("reason") or ""),
         message=str(event.get("message") or ""),
         count=int(event.get("count") or 1),

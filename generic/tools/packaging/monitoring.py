@@ -20,14 +20,7 @@ from functools import partial
 import attrs
 
 from actuator.meta import Raw
-from generic.tools.monitoring import (
-    ALERTS_GROUP,
-    RECORDS_GROUP,
-    RUNBOOKS,
-    boards,
-    never_scraped,
-    rule_file,
-)
+from generic.tools import monitoring
 from generic.tools.monitoring.plutono import plutono
 
 _ANY = 'extension!=""'
@@ -65,16 +58,18 @@ def rules_of(name: str) -> Sequence[ChartRules]:
     A garden's Prometheus and that of an operator have an Alertmanager. Alerts of a seed's are only
     shown by Plutono.
     """
-    recordings = [{**rule, "expr": scoped(rule["expr"], name)} for rule in RECORDS_GROUP["rules"]]
-    alerts = [*ALERTS_GROUP["rules"], never_scraped(name)]
+    recordings = [
+        {**rule, "expr": scoped(rule["expr"], name)} for rule in monitoring.RECORDS_GROUP["rules"]
+    ]
+    alerts = [*monitoring.ALERTS_GROUP["rules"], monitoring.never_scraped(name)]
     sent = [{**rule, "labels": {**rule["labels"], **_SENT}} for rule in alerts]
-    both = [_with(RECORDS_GROUP, recordings), _with(ALERTS_GROUP, alerts)]
+    both = [_with(monitoring.RECORDS_GROUP, recordings), _with(monitoring.ALERTS_GROUP, alerts)]
     seed = 'eq $prometheus "seed"'
-    spec = partial(rule_file, runbooks=RUNBOOKS)
+    spec = partial(monitoring.rule_file, runbooks=monitoring.RUNBOOKS)
     return [
         ChartRules("own", 'has $prometheus (list "garden" "operator")', "", spec(both)),
         ChartRules("seed", seed, '"seed"', spec(both)),
-        ChartRules("aggregate", seed, '"aggregate"', spec([_with(ALERTS_GROUP, sent)])),
+        ChartRules("aggregate", seed, '"aggregate"', spec([_with(monitoring.ALERTS_GROUP, sent)])),
     ]
 
 
@@ -84,7 +79,7 @@ SOURCE = "@PROMETHEUS@"
 
 def dashboards_of(name: str) -> Iterator[tuple[str, str, str]]:
     """Yield the name and the JSON of each dashboard of an extension, for Grafana and Plutono."""
-    for stem, board in boards().items():
+    for stem, board in monitoring.boards().items():
         own = named(board, name)
         texts = [json.dumps(item, separators=(",", ":")) for item in (own, plutono(own, SOURCE))]
         yield stem, texts[0], texts[1]
