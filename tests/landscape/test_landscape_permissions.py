@@ -18,13 +18,14 @@ from generic.testing.landscape.admission import admission_registration
 from generic.testing.landscape.garden import SHOOTS
 from generic.testing.landscape.gardenobjects import (
     ADMISSION_CONTROLLER,
+    APISERVER,
+    CONTROLLERS,
     CORE,
     GARDEN,
     credentials,
     project,
     secret,
 )
-from generic.testing.landscape.permissions import PROGRAMS
 from generic.testing.landscape.programs import find_gardener
 from tests.support.cluster.harness import PATIENCE, eventually
 from tests.support.objects.garden import SECRETS, SEEDS, seed, shoot
@@ -285,7 +286,7 @@ def test_no_program_lacks_a_permission(garden, members):
     members["owner"].create(SHOOTS, shoot("garden-team"))
     handled = partial(members["owner"].get, SHOOTS, "mine", "garden-team")
     eventually(lambda: handled()["status"]["lastOperation"]["description"])
-    for name in PROGRAMS:
+    for name in (APISERVER, *CONTROLLERS):
         log = garden.processes.log(name).read_text()
         user = f"system:serviceaccount:kube-system:{name}"
         assert [line for line in log.splitlines() if user in line and "cannot" in line] == []

@@ -3,8 +3,8 @@
 Real: these programs, their admission, defaults and validation, and the cluster's etcd, in which
 gardener-apiserver has the prefix /registry-gardener. Its API is aggregated into the cluster's, so
 `kubectl` works as with any garden. Programs, gardenlets and users have only their permissions
-(permissions.py, admission.py). Faked: the way to two of the programs (the router leads their
-Services to local ports), and the operator, whose objects we create (gardenobjects.py).
+(`manifests/permissions.yaml`, admission.py). Faked: the way to two of the programs (the router
+leads their Services to local ports), and the operator, whose objects we create (gardenobjects.py).
 Any local user can read health and metrics of three programs and call the webhooks, which give no
 access by themselves.
 
@@ -52,8 +52,8 @@ from generic.testing.landscape.gardenobjects import (
     api_registration,
     bootstrap,
     controller_configuration,
+    read_manifests,
 )
-from generic.testing.landscape.permissions import permissions
 from generic.testing.landscape.programs import find_gardener, gardener_version
 from generic.testing.landscape.router import Router
 
@@ -122,7 +122,7 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Landsca
         )
         for name in (APISERVER, *CONTROLLERS):
             stack.callback(processes.kill, name)
-        garden.apply(permissions(APISERVER_NAMESPACE))
+        garden.apply(read_manifests("permissions"))
         port = stack.enter_context(closing(reserve_port())).getsockname()[1]
         router.set(APISERVER_NAMESPACE, APISERVER, port)
         _start_apiserver(garden, program, port, proxy)

@@ -3,10 +3,10 @@
 The configurations of its controllers are here too.
 
 Real Gardener: gardener-operator or a chart creates the operator's objects; here we do, and only
-those that the components need.
+those that the components need. Those that are always the same are YAML files in `manifests`.
 
-Not here: permissions (permissions.py), webhooks (admission.py), the processes of the garden
-(garden.py), and anything of a seed or a cloud.
+Not here: webhooks (admission.py), the processes of the garden (garden.py), and anything of a seed
+or a cloud.
 """
 
 import base64
@@ -14,8 +14,12 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from actuator.meta import Raw
+from generic.library.manifests import manifest
 
 ADMINISTRATOR = "admin"
 """The user of the administrator's kubeconfig."""
@@ -44,6 +48,12 @@ API_VERSIONS: Mapping[str, Sequence[str]] = {
     "seedmanagement.gardener.cloud": ("v1alpha1",),
 }
 _PROJECT = "project.gardener.cloud/name"
+_MANIFESTS = Path(__file__).with_name("manifests")
+
+
+def read_manifests(name: str) -> Any:
+    """Return the content of a file in `manifests`, anew for each caller."""
+    return yaml.safe_load((_MANIFESTS / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def api_registration(ca: bytes) -> list[Raw]:
@@ -52,14 +62,11 @@ def api_registration(ca: bytes) -> list[Raw]:
     The endpoint is never used, because the router leads the Service to a local port; but without
     one the aggregation layer does not try.
     """
-    meta = {"name": APISERVER, "namespace": APISERVER_NAMESPACE}
     labels = {"kubernetes.io/service-name": APISERVER}
     return [
         service(APISERVER, APISERVER_NAMESPACE, APISERVER_ADDRESS),
-        _object(
-            "discovery.k8s.io/v1",
-            "EndpointSlice",
-            {**meta, "labels": labels},
+        manifest(
+            *("discovery.k8s.io/v1", "EndpointSlice", APISERVER, APISERVER_NAMESPACE, labels),
             addressType="IPv4",
             endpoints=[{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}],
             ports=[{"name": "", "port": 8443, "protocol": "TCP"}],
@@ -82,12 +89,7 @@ def bootstrap(version: str) -> list[Raw]:
     return [
         namespace(GARDEN, project=GARDEN),
         namespace(public),
-        _object(
-            "v1",
-            "ConfigMap",
-            {"name": "gardener-info", "namespace": public},
-            data={"gardenerAPIServer": info},
-        ),
+        manifest("v1", "ConfigMap", "gardener-info", public, data={"gardenerAPIServer": info}),
         secret(GARDEN, "global-monitoring", login, {ROLE: "global-monitoring"}),
         project(GARDEN, GARDEN),
     ]
@@ -112,7 +114,7 @@ def project(name: str, namespace: str = "", owner: str = ADMINISTRATOR) -> Raw:
     """Return a Project of a user; Gardener creates its namespace, `garden-NAME` by default."""
     user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": owner}
     spec = {"namespace": namespace or f"garden-{name}", "owner": user}
-    return _object(CORE, "Project", {"name": name}, spec=spec)
+    return manifest(CORE, "Project", name, spec=spec)
 
 
 def cloud_profile(provider: str, versions: Sequence[str], spec: Raw) -> Raw:
@@ -122,22 +124,19 @@ def cloud_profile(provider: str, versions: Sequence[str], spec: Raw) -> Raw:
     """
     kubernetes = {"versions": [{"version": version} for version in versions]}
     content = {"type": provider, "kubernetes": kubernetes, **spec}
-    return _object(CORE, "CloudProfile", {"name": provider}, spec=content)
+    return manifest(CORE, "CloudProfile", provider, spec=content)
 
 
 def credentials(namespace: str, provider: str, content: Mapping[str, str]) -> list[Raw]:
     """Return the Secret `account` with credentials for a provider, and its CredentialsBinding."""
     name = "account"
     security = "security.gardener.cloud/v1alpha1"
-    meta = {"name": name, "namespace": namespace}
-    reference = {"apiVersion": "v1", "kind": "Secret", **meta}
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": name, "namespace": namespace}
     label = {f"provider.shoot.gardener.cloud/{provider}": "true"}
     return [
         secret(namespace, name, content, label),
-        _object(
-            security,
-            "CredentialsBinding",
-            meta,
+        manifest(
+            *(security, "CredentialsBinding", name, namespace),
             provider={"type": provider},
             credentialsRef=reference,
         ),
@@ -164,7 +163,7 @@ def domains(provider: str, parent: str, credentials: Mapping[str, str]) -> list[
 def service(name: str, namespace: str, address: str) -> Raw:
     """Return a Service for the port of HTTPS."""
     spec = {"clusterIP": address, "ports": [{"port": 443, "targetPort": 8443}]}
-    return _object("v1", "Service", {"name": name, "namespace": namespace}, spec=spec)
+    return manifest("v1", "Service", name, namespace, spec=spec)
 
 
 def namespace(name: str, project: str = "") -> Raw:
@@ -172,7 +171,7 @@ def namespace(name: str, project: str = "") -> Raw:
     labels = {ROLE: "project", _PROJECT: project} if project else {}
     if name == GARDEN:
         labels["app"] = "gardener"  # some admission webhooks exempt the operator's namespace
-    return _object("v1", "Namespace", {"name": name, "labels": labels})
+    return manifest("v1", "Namespace", name, labels=labels)
 
 
 def secret(
@@ -183,10 +182,10 @@ def secret(
     annotations: Mapping[str, str] | None = None,
 ) -> Raw:
     """Return a Secret."""
-    meta = {"name": name, "namespace": namespace, "labels": dict(labels)}
-    meta["annotations"] = dict(annotations or {})
     data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
-    return _object("v1", "Secret", meta, data=data)
+    made = manifest("v1", "Secret", name, namespace, labels, data=data)
+    made["metadata"]["annotations"] = dict(annotations or {})
+    return made
 
 
 def _api_service(group: str, version: str, priority: int, ca: bytes) -> Raw:
@@ -198,9 +197,4 @@ def _api_service(group: str, version: str, priority: int, ca: bytes) -> Raw:
         "version": version,
         "versionPriority": 10 * priority,
     }
-    meta = {"name": f"{version}.{group}"}
-    return _object("apiregistration.k8s.io/v1", "APIService", meta, spec=spec)
-
-
-def _object(api_version: str, kind: str, metadata: Raw, **content: object) -> Raw:
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+    return manifest("apiregistration.k8s.io/v1", "APIService", f"{version}.{group}", spec=spec)

@@ -29,7 +29,7 @@ from generic.testing.garden import resource_of_manifest
 from generic.testing.landscape.clusters import SEED, landscape_cluster
 from generic.testing.landscape.containers import Image
 from generic.testing.landscape.garden import START_SECONDS, LandscapeGarden
-from generic.testing.landscape.gardenobjects import CORE, GARDEN
+from generic.testing.landscape.gardenobjects import CORE, GARDEN, read_manifests
 from generic.testing.landscape.images import landscape_images
 from generic.testing.landscape.kubelet import Kubelet
 from generic.testing.landscape.operators import Operators
@@ -38,7 +38,6 @@ from generic.testing.landscape.router import Router
 from generic.testing.landscape.seedobjects import (
     SeedPlan,
     gardenlet_configuration,
-    seed_bootstrap,
     seed_credentials,
 )
 from generic.testing.landscape.services import Services
@@ -116,7 +115,7 @@ def _start_cluster(
     cluster = stack.enter_context(planned)
     client = connect(cluster.kubeconfig)
     services = Services(client, router)
-    for manifest in seed_bootstrap():
+    for manifest in read_manifests("seed"):
         client.apply(resource_of_manifest(manifest), manifest, field_manager="landscape")
     services.start(stop)
     stack.callback(stop.set)
