@@ -7,16 +7,21 @@ grandchildren, and only Linux has it. A process group with a leader that watches
 (reaper.py) covers threads, grandchildren and macOS, and removes the directory as well.
 """
 
+import logging
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from generic.library.programs.errors import EnvtestError
+
+logger = logging.getLogger(__name__)
 
 REAPER = Path(__file__).with_name("reaper.py")
 
@@ -94,12 +99,15 @@ class ProcessGroup:
 class Processes:
     """Processes of one group by name, each with a log file; a name has at most one process.
 
-    Names may be started and stopped from several threads, each name from one at a time.
+    Names may be started and stopped from several threads, each name from one at a time. A kept
+    process that ends by itself is started again by `restart_ended`.
     """
 
     def __init__(self, directory: Path) -> None:
         self._group = ProcessGroup(directory)
         self._started: dict[str, Process] = {}
+        self._kept: dict[str, Callable[[], Process]] = {}
+        self._keeping = threading.Lock()
         self.logs.mkdir()
 
     @property
@@ -122,10 +130,13 @@ class Processes:
         command: Sequence[str | Path],
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        *,
+        keep: bool = False,
     ) -> Process:
         """Start a command in `cwd`, by default the directory. Raises EnvtestError.
 
         It inherits none of this process's environment except GO_SETTINGS; `environ` adds to it.
+        With `keep` it is started again if it ends before `stop` and `kill`.
         """
         if self.is_running(name):
             raise EnvtestError(f"{name} is running already")
@@ -134,7 +145,18 @@ class Processes:
         with self.log(name).open("ab") as output:
             process = self._group.start(command, output, variables, cwd)
         self._started[name] = process
+        if keep:
+            self._kept[name] = partial(self.start, name, command, environ, cwd)
         return process
+
+    def restart_ended(self) -> None:
+        """Start the kept processes that ended, like a kubelet. Raises EnvtestError."""
+        with self._keeping:
+            for name, start in self._kept.items():
+                if not self.is_running(name):
+                    status = self._started[name].poll()
+                    logger.warning("%s ended with status %s: it is started again", name, status)
+                    start()
 
     def is_running(self, name: str) -> bool:
         """Return whether the process was started and has not ended."""
@@ -146,12 +168,14 @@ class Processes:
         return [name for name in list(self._started) if self.is_running(name)]
 
     def stop(self, name: str) -> None:
-        """Stop a process, with SIGKILL after STOP_SECONDS. If it is down, do nothing."""
+        """Stop a process, with SIGKILL after STOP_SECONDS. If it is down, it stays down."""
+        self._let_end(name)
         if self.is_running(name):
             stop(self._started[name], STOP_SECONDS)
 
     def kill(self, name: str) -> None:
-        """Kill a process, like a crash. If it is down, do nothing."""
+        """Kill a process, which stays down."""
+        self._let_end(name)
         if self.is_running(name):
             kill(self._started[name])
 
@@ -161,21 +185,25 @@ class Processes:
         while not ready():
             status = self._started[name].poll()
             if status is not None:
-                raise self._failure(name, f"ended with status {status}")
+                raise self.failure(name, f"ended with status {status}")
             if time.monotonic() > deadline:
-                raise self._failure(name, f"was not ready within {seconds:.0f} s")
+                raise self.failure(name, f"was not ready within {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
 
     def close(self) -> None:
         """Kill all processes and remove the directory. A second call does nothing."""
         self._group.close()
 
-    def _failure(self, name: str, what: str) -> EnvtestError:
+    def failure(self, name: str, what: str) -> EnvtestError:
         """Copy the logs to a folder that outlives the directory; return the error naming it."""
         kept = Path(f"{self.directory}-logs")
         shutil.copytree(self.logs, kept, dirs_exist_ok=True)
         said = tail(self.log(name))
         return EnvtestError(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
+
+    def _let_end(self, name: str) -> None:
+        with self._keeping:
+            self._kept.pop(name, None)
 
 
 def stop(process: subprocess.Popen[Any], grace: float) -> None:

@@ -154,7 +154,7 @@ def _start_apiserver(garden: LandscapeGarden, program: Path, port: int, proxy: s
         "--log-format=text",
     ]
     environ = {"HTTPS_PROXY": proxy}  # it calls the webhooks for its own objects
-    garden.processes.start(APISERVER, command, environ, garden.cluster.directory)
+    garden.processes.start(APISERVER, command, environ, garden.cluster.directory, keep=True)
     certificate = garden.authority.key_pair.certificate
     trusted = ssl.create_default_context(cadata=certificate.decode())
     ready = partial(_answers, f"https://{HOST}:{port}/readyz", trusted)
@@ -191,7 +191,7 @@ def _start_controllers(garden: LandscapeGarden, program: Path, webhooks: Raw) ->
         kubeconfig = _kubeconfig(garden, name)
         file = garden.directory / f"{name}.json"
         file.write_text(json.dumps(controller_configuration(name, kubeconfig, server)))
-        garden.processes.start(name, [program, name, f"--config={file}"])
+        garden.processes.start(name, [program, name, f"--config={file}"], keep=True)
     for name, port in health.items():
         ready = partial(_answers, f"http://{HOST}:{port}/readyz")
         garden.processes.wait_until(name, ready, START_SECONDS)

@@ -24,7 +24,9 @@ from generic.testing.landscape.garden import LandscapeGarden, running_garden
 from generic.testing.landscape.images import extension_image
 from generic.testing.landscape.seed import LandscapeSeed, running_seed
 from generic.testing.landscape.seedobjects import SeedPlan
+from generic.testing.polling import polling
 
+_RESTART_SECONDS = 5.0
 _ACTUATOR = "from generic.tools.cli.main import main; main()"
 
 
@@ -73,11 +75,14 @@ def running_landscape(
     """Start a landscape, and stop it when the context is left; nothing of it remains.
 
     `objects` are created in the garden before the seeds start: domains, for example. It is entered
-    when each Seed is registered. Raises EnvtestError.
+    when each Seed is registered. Gardener's programs that end are started again, since in a real
+    landscape they are pods. Raises EnvtestError.
     """
     folder = Path(tempfile.mkdtemp(prefix="actuator-landscape-"))
     with ExitStack() as stack:
         processes = stack.enter_context(closing(Processes(folder)))
+        supervised = polling(processes.restart_ended, "supervisor", every=_RESTART_SECONDS)
+        stack.enter_context(supervised)
         garden = stack.enter_context(running_garden(processes, progress))
         for extension in extensions:
             garden.apply(extension.registration)

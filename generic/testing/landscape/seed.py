@@ -187,7 +187,8 @@ def _start_gardenlet(
     file = directory / "gardenlet.json"
     file.write_text(json.dumps(configuration))
     environ = {"HTTPS_PROXY": seed.router.proxy_url(GARDEN), "NAMESPACE": GARDEN, **more}
-    garden.processes.start(seed.gardenlet, [program, "gardenlet", f"--config={file}"], environ)
+    command: list[str | Path] = [program, "gardenlet", f"--config={file}"]
+    garden.processes.start(seed.gardenlet, command, environ, keep=True)
     ready = partial(_is_registered, garden, seed)
     garden.processes.wait_until(seed.gardenlet, ready, START_SECONDS)
 

@@ -148,3 +148,19 @@ def test_a_process_that_does_not_become_ready_in_time_is_an_error(named: Process
 def test_a_working_directory_of_its_own(named: Processes, tmp_path: Path) -> None:
     named.start("pwd", ["pwd"], cwd=tmp_path).wait(60)
     assert named.log("pwd").read_text() == f"{tmp_path}\n"
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("end", [Processes.stop, Processes.kill])
+def test_only_a_kept_process_that_ended_by_itself_is_started_again(
+    named: Processes, keep: bool, end: Callable[[Processes, str], None]
+) -> None:
+    named.start("program", ["sh", "-c", "sleep 60"], keep=keep).kill()
+    while named.is_running("program"):
+        time.sleep(0.01)
+    named.restart_ended()
+    assert named.is_running("program") == keep
+    named.restart_ended()  # of one that runs: nothing
+    end(named, "program")
+    named.restart_ended()
+    assert not named.is_running("program")

@@ -81,8 +81,11 @@ def running_world(
         if rehearsal:
             for seed in landscape.seeds:
                 _simulate(stack, seed.client, rehearsal)
-        for name in seeds:
-            await_seed(landscape.garden.client, name, progress)
+        for seed in landscape.seeds:
+            try:
+                await_seed(landscape.garden.client, seed.plan.name, progress)
+            except ActuatorError as error:
+                raise landscape.processes.failure(seed.gardenlet, f"failed ({error})") from error
         yield LandscapeWorld(landscape, installed, rehearsal)
 
 
