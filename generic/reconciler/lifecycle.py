@@ -9,6 +9,7 @@ Not here: the track that keeps the state (`track`), and the decisions based on i
 from msgspec import Struct
 from msgspec.structs import replace
 
+from generic.reconciler.budget import Budget
 from generic.reconciler.calls import Call
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import Orphan
@@ -44,6 +45,10 @@ class Removed(Struct, frozen=True):
     orphans: tuple[Orphan, ...] | None = None
     """The recorded Orphans; None before they are recorded."""
     failures: int = 0
+    type: str = ""
+    """The extension type of the object."""
+    budget: Budget | None = None
+    """The course of a force deletion until then; None if the deletion was not forced."""
 
 
 class Calling(Struct, frozen=True):

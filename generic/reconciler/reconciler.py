@@ -122,7 +122,8 @@ class Reconciler:
         if track is None:
             return Done()  # deleted, and its cleanup is finished
         self._tracks.give_up(track, None)
-        type_ = entry.header.type if entry is not None and not track.removed else ""
+        known = track.removed or (entry.header if entry else None)
+        type_ = known.type if known else ""
         find_origin = partial(self._origin, track, entry)
         report = Reporter(self._kind, track, self._d.sinks, type_, find_origin)
         chosen = self._choose(track, entry, report)

@@ -118,10 +118,8 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "Attempt._show.build": (1, SHOWN),
     },
     "generic/reconciler/behaviours/creation.py": {"_say": (1, SHOWN)},
-    "generic/reconciler/deletion/force_deletion.py": {
-        "ForceDeletion._record": (1, SHOWN),
-        "ForceDeletion._leave_record": (1, SHOWN),
-    },
+    "generic/reconciler/deletion/evidence.py": {"leave_record": (1, SHOWN)},
+    "generic/reconciler/deletion/force_deletion.py": {"ForceDeletion._record": (1, SHOWN)},
     "generic/reconciler/deletion/late_cleanup.py": {
         "LateCleanup._record": (1, SHOWN),
         # The retention of the Orphan counts from it.

@@ -13,39 +13,24 @@ the first failure) is in the log instead.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from actuator.cluster import Cluster
-from actuator.errors import (
-    ActuatorError,
-    ApiError,
-    CallAbandoned,
-    DecodeError,
-    Forbidden,
-    Invalid,
-    LeaseLost,
-    NotFound,
-)
+from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError, LeaseLost
 from actuator.interface import Actuator, ExternalResource, SeedObjects
-from actuator.meta import Object, format_time
+from actuator.meta import Object
 from actuator.tolerance import WrongField
-from generic.kube.dropped import NotStored
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
 from generic.reconciler.budget import Budget
+from generic.reconciler.deletion.evidence import leave_record, not_written
 from generic.reconciler.invoker import RESOURCES_SECONDS, ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, record_all
-from generic.reconciler.orphans.forced import (
-    Ended,
-    ForceDeletionRecord,
-    forced_record,
-    write_record,
-)
+from generic.reconciler.orphans.forced import Ended
 from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import SeedObjectsHeld
@@ -60,10 +45,6 @@ _LAST_PASS_SECONDS = 10.0
 """Seconds for stripping after the budget is exceeded."""
 _MIN_SECONDS = 0.5
 """Time limit of external_resources, however long the budget has been exceeded."""
-
-
-_PERMANENT = (Forbidden, Invalid, NotFound, NotStored)
-"""Answers to a record that another attempt within the budget would hardly change."""
 
 
 class NotRecorded(ActuatorError):
@@ -201,38 +182,22 @@ class ForceDeletion(Struct, frozen=True):
         reason: OrphanReason,
         orphans: tuple[Orphan, ...],
     ) -> None:
-        """Leave a record of this force deletion. Raises NotRecorded if it is to be tried again.
-
-        A record that is refused, or that cannot be written in the time for it, is logged.
-        """
+        """Leave a record of this force deletion. Raises NotRecorded if it is to be tried again."""
         clock = self.invoker.clock
-        now = clock.now()
-        used = clock.monotonic() - budget.since
-        record = forced_record(
-            report.orphaned_from,
-            budget,
-            Ended(
-                outcome=Outcome.ORPHANED if orphans else Outcome.FORCE_DELETED,
-                reason=reason,
-                deletion_requested_at=attempt.start.deletion_timestamp,
-                forced_at=format_time(now - timedelta(seconds=used)),
-                finished_at=format_time(now),
-                used_seconds=used,
-                orphans=orphans,
-            ),
-        )
         left = budget.remaining_for_record(clock.monotonic())
+        ended = Ended(
+            reason=reason,
+            deletion_requested_at=attempt.start.deletion_timestamp,
+            orphans=orphans,
+        )
         try:
-            write_record(self.invoker.client, record, max(_MIN_SECONDS, left))
+            leave_record(self.invoker, budget, report, ended, max(_MIN_SECONDS, left), left > 0)
         except ApiError as error:
-            text = f"cannot write the record: {refused(error, ForceDeletionRecord)}"
-            if left > 0 and not isinstance(error, _PERMANENT):
-                failed_at = clock.monotonic()
-                self.invoker.tracks.note_force_deletion(
-                    attempt.track, lambda budget: budget.with_failed_record(failed_at)
-                )
-                raise NotRecorded(text) from error
-            report.not_recorded(record, text)
+            failed_at = clock.monotonic()
+            self.invoker.tracks.note_force_deletion(
+                attempt.track, lambda budget: budget.with_failed_record(failed_at)
+            )
+            raise NotRecorded(not_written(error)) from error
 
 
 def _unreadable(error: str, report: Reporter) -> OrphanReason:

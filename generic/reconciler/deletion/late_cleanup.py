@@ -1,7 +1,8 @@
 """Late cleanup: for objects whose finalizer was removed externally, and deleted without cleanup.
 
 The removal is counted, reported, and recorded as Orphans, however many attempts that takes: no
-other record of the object remains. Then the cleanup runs with the last known state of the object,
+other record of the object remains. If the deletion was forced, it leaves a ForceDeletionRecord too.
+Then the cleanup runs with the last known state of the object,
 in a limited number of attempts; not if the object disappeared without a deletion, as after a
 restore of etcd: its resources may be in use. A new object of the same name waits some minutes for
 the record, and is never touched by the cleanup: the external resources might be its own.
@@ -16,22 +17,27 @@ from typing import Any
 from msgspec import Struct
 
 from actuator.cluster import Cluster
+from actuator.codec import read_json
 from actuator.errors import ApiError, DecodeError, LeaseLost
-from actuator.meta import Object
+from actuator.meta import Object, value_at
 from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.headers import Header
 from generic.kube.store import StoredObject
+from generic.reconciler.deletion.evidence import leave_record
 from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
 from generic.reconciler.lifecycle import LateCleanupFailed, Recorded, Released, Removed
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record_all
+from generic.reconciler.orphans.forced import Ended
 from generic.reconciler.orphans.probe import refused
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.track import Track
 
 _MAX_ATTEMPTS = 20
 """About six minutes with the queue's backoff."""
+_RECORD_SECONDS = 5.0
+"""Maximum seconds of the request for a ForceDeletionRecord."""
 _MAX_BACKOFF_SECONDS = 60.0
 """Maximum seconds between two attempts."""
 _MESSAGE = "finalizer removed externally before cleanup finished"
@@ -84,6 +90,11 @@ class LateCleanup(Struct, frozen=True):
         message = _LOST if removed.operation is None else _MESSAGE
         reason = OrphanReason.FINALIZER_REMOVED_EXTERNALLY
         orphans = record_all(client, report.orphaned_from, left, reason, message, now)
+        if removed.budget is not None:
+            since = value_at(read_json(removed.raw), "metadata", "deletionTimestamp")
+            ended = Ended(reason=reason, deletion_requested_at=since, orphans=orphans)
+            is_retried = removed.failures + 1 < _MAX_ATTEMPTS
+            leave_record(self.invoker, removed.budget, report, ended, _RECORD_SECONDS, is_retried)
         report.removed_externally()
         report.orphans_recorded(left)
         return orphans

@@ -82,7 +82,11 @@ class DeletionWatchdog(Struct, frozen=True):
         operation: Operation | None = Operation.FORCE_DELETE if forced else Operation.DELETE
         if was_lost and header.deletion_timestamp is None:
             operation = None
-        self.tracks.send(track, FinalizerRemoved(Removed(raw, operation)))
+        budget = None  # kept here: the end of the object ends that of its track
+        if operation is Operation.FORCE_DELETE:
+            budget, _ = self.tracks.start_budget(track)
+        removed = Removed(raw, operation, type=header.type, budget=budget)
+        self.tracks.send(track, FinalizerRemoved(removed))
         return True
 
     def observe_forced(self, request: Request) -> bool:

@@ -64,13 +64,15 @@ class ForceDeletionSpec(KeepsUnknownFields):
     outcome: Annotated[str, Schema(required=True)] = ""
     """force_deleted; or orphaned, if external resources may remain."""
     reason: Annotated[str, Schema(required=True)] = ""
-    """An OrphanReason; ForceDeleted if the actuator's force_delete succeeded."""
+    """An OrphanReason; ForceDeleted if the actuator's force_delete succeeded, and
+    FinalizerRemovedExternally if another party removed our finalizer before."""
     deletion_requested_at: Annotated[str | None, Schema(format="date-time")] = None
     """The deletionTimestamp of the object."""
     forced_at: Annotated[str | None, Schema(format="date-time")] = None
     """When the process that finished the force deletion first saw it."""
     finished_at: Annotated[str, Schema(format="date-time", required=True)] = ""
-    """When everything was done but the removal of our finalizer."""
+    """When everything was done but the removal of our finalizer; if another party removed it, when
+    that was recorded, before the late cleanup."""
     budget_seconds: float | None = None
     """None: force deletions have no budget."""
     used_seconds: float = 0.0
@@ -118,19 +120,32 @@ RECORD_KINDS: tuple[type[Object], ...] = (Orphan, ForceDeletionRecord)
 
 @attrs.frozen(kw_only=True)
 class Ended:
-    """The end of a force deletion, for its record. Times are RFC 3339, in UTC."""
+    """The end of a force deletion, for its record."""
 
-    outcome: Outcome
     reason: OrphanReason
     deletion_requested_at: str | None
-    forced_at: str
-    finished_at: str
-    used_seconds: float
+    """RFC 3339, in UTC."""
     orphans: tuple[Orphan, ...]
 
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the deletion: whether external resources may remain."""
+        return Outcome.ORPHANED if self.orphans else Outcome.FORCE_DELETED
 
-def forced_record(former: OrphanedFrom, budget: Budget, ended: Ended) -> ForceDeletionRecord:
-    """Return the record of a force deletion. Pure; sizes are bounded."""
+
+def forced_record(
+    former: OrphanedFrom,
+    budget: Budget,
+    ended: Ended,
+    *,
+    forced_at: str,
+    finished_at: str,
+    used_seconds: float,
+) -> ForceDeletionRecord:
+    """Return the record of a force deletion. Pure; sizes are bounded.
+
+    Times are RFC 3339, in UTC.
+    """
     names = [orphan.metadata.name for orphan in ended.orphans]
     return ForceDeletionRecord(
         api_version=ForceDeletionRecord.KIND.api_version,
@@ -148,10 +163,10 @@ def forced_record(former: OrphanedFrom, budget: Budget, ended: Ended) -> ForceDe
             outcome=ended.outcome.value,
             reason=ended.reason.value,
             deletion_requested_at=ended.deletion_requested_at,
-            forced_at=ended.forced_at,
-            finished_at=ended.finished_at,
+            forced_at=forced_at,
+            finished_at=finished_at,
             budget_seconds=budget.seconds,
-            used_seconds=round(ended.used_seconds, 3),
+            used_seconds=round(used_seconds, 3),
             stripped=[_stripped(item) for item in budget.stripped[:_MAX_NAMED]],
             stripped_count=budget.stripped_count,
             errors=[

@@ -40,6 +40,7 @@ from tests.support.cluster.harness import Script, Seed, eventually, remove_names
 from tests.support.objects.builders import cluster, infrastructure
 
 Start = Callable[..., Manager]
+REMOVED = "actuator_finalizers_removed_externally_total"
 LOST = "actuator_force_deletions_not_recorded_total"
 
 
@@ -166,6 +167,110 @@ def test_the_record_outlives_the_namespace_and_cannot_be_changed(
         admin.patch(FORCE_DELETIONS, name, "", {"spec": {"outcome": "orphaned"}})
     remove_namespace(admin, seed.namespace)
     assert spec_of(seed).outcome == "force_deleted"
+
+
+def strip_while_forced(seed: Seed, start: Start, **options: Any) -> Manager:
+    """Force a deletion that fails, until another party removes the finalizer."""
+
+    class Failing(Script):
+        def external_resources(self, obj: Any) -> Iterator[ExternalResource]:
+            yield ExternalResource(type="VPC", id="vpc-1")
+
+        def force_delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
+            super().force_delete(ctx, obj, cluster)
+            if not sum(samples(manager, REMOVED).values()):
+                raise ActuatorError("the cloud says no")
+
+    manager = ready(seed, start, Failing(), **options)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    seed.patch({"metadata": {"finalizers": None}})
+    eventually(seed.is_gone)
+    return manager
+
+
+def test_an_object_whose_finalizer_was_removed_externally_leaves_a_record_for_one_more_request(
+    seed: Seed, start: Start
+) -> None:
+    clients: list[Counting] = []
+
+    def intercept(client: Client) -> Counting:
+        clients.append(Counting(client))
+        return clients[0]
+
+    manager = strip_while_forced(seed, start, intercept=intercept)
+    eventually(lambda: records(seed))
+    spec = spec_of(seed)
+    assert (spec.outcome, spec.reason) == ("orphaned", "FinalizerRemovedExternally")
+    assert (spec.object.type, spec.object.name) == (seed.namespace, "infra")
+    assert (spec.orphan_count, spec.budget_seconds) == (1, 90.0)
+    (error,) = spec.errors
+    assert error.text == "the cloud says no"
+    assert spec.failed_attempts == error.count >= 1
+    times = [spec.deletion_requested_at, spec.forced_at, spec.finished_at]
+    assert all(times)
+    assert spec.forced_at <= spec.finished_at  # type: ignore[operator]
+    eventually(lambda: seed.events("CleanedUpLate"))
+    assert clients[0].counts[f"create {FORCE_DELETIONS}"] == 1
+    assert not sum(samples(manager, LOST).values())
+
+
+def test_an_external_removal_leaves_no_record_if_the_deletion_was_not_forced(
+    seed: Seed, start: Start
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ActuatorError("the cloud says no")
+
+    clients: list[Counting] = []
+
+    def intercept(client: Client) -> Counting:
+        clients.append(Counting(client))
+        return clients[0]
+
+    ready(seed, start, Script(delete=refuse), intercept=intercept)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    seed.patch({"metadata": {"finalizers": None}})
+    selector = f"{SHOOT_LABEL}={seed.namespace}"
+    eventually(lambda: seed.client.list(ORPHANS, label_selector=selector))
+    eventually(lambda: seed.events("FinalizerRemovedExternally"))
+    assert clients[0].counts[f"create {FORCE_DELETIONS}"] == 0
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "no"), Unavailable(503, "try later")])
+def test_a_record_of_an_external_removal_that_cannot_be_written_is_logged_in_the_end(
+    seed: Seed,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    def refuse() -> None:
+        raise error
+
+    monkeypatch.setattr("generic.reconciler.deletion.late_cleanup._MAX_ATTEMPTS", 3)
+    intercept = lambda client: Counting(client, refuse)
+    with caplog.at_level(logging.ERROR, logger="generic.reconciler.reporter"):
+        manager = strip_while_forced(seed, start, intercept=intercept)
+        eventually(lambda: sum(samples(manager, LOST).values()) == 1)
+        eventually(lambda: seed.events("CleanedUpLate"))
+    fields = [getattr(item, "fields", {}) for item in caplog.records]
+    (logged,) = [json.loads(found["record"]) for found in fields if "record" in found]
+    assert (logged["reason"], logged["outcome"]) == ("FinalizerRemovedExternally", "orphaned")
+
+
+def test_a_record_of_an_external_removal_is_tried_again(seed: Seed, start: Start) -> None:
+    left = [6]
+
+    def refuse() -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise Unavailable(503, "try later")
+
+    manager = strip_while_forced(seed, start, intercept=lambda client: Counting(client, refuse))
+    eventually(lambda: records(seed))
+    assert not sum(samples(manager, LOST).values())
 
 
 def test_a_record_that_a_former_process_wrote_stays_as_it_is(seed: Seed, start: Start) -> None:

@@ -17,7 +17,6 @@ from generic.reconciler.budget import Budget
 from generic.reconciler.origin import DeletionOrigin
 from generic.reconciler.orphans import FORCE_DELETIONS, OrphanedFrom, OrphanReason, record
 from generic.reconciler.orphans.forced import Ended, forced_record
-from generic.serving.metrics import Outcome
 from generic.testing.envtest import Environment
 from tests.support.pages.commands import run_command
 
@@ -52,16 +51,11 @@ def former(namespace: str) -> OrphanedFrom:
 def forced(admin: HttpClient, former: OrphanedFrom) -> OrphanedFrom:
     """The object of a ForceDeletionRecord at the first moment of the year 3000."""
     at = "3000-01-01T00:00:00Z"
-    ended = Ended(
-        outcome=Outcome.FORCE_DELETED,
-        reason=OrphanReason.FORCED,
-        deletion_requested_at=at,
-        forced_at=at,
-        finished_at=at,
-        used_seconds=1.0,
-        orphans=(),
+    ended = Ended(reason=OrphanReason.FORCED, deletion_requested_at=at, orphans=())
+    record = forced_record(
+        former, Budget(0, 90), ended, forced_at=at, finished_at=at, used_seconds=1.0
     )
-    admin.create(FORCE_DELETIONS, encode(forced_record(former, Budget(0, 90), ended)))
+    admin.create(FORCE_DELETIONS, encode(record))
     return former
 
 
