@@ -103,12 +103,6 @@ def call(name: str, *arguments: object) -> Expr:
     return Expr(f"{name}({', '.join(literal(argument).text for argument in arguments)})")
 
 
-def message(name: str, **fields: object) -> Expr:
-    """Return a message of this type, such as JSONPatch."""
-    given = ", ".join(f"{field}: {literal(value).text}" for field, value in fields.items())
-    return Expr(f"{name}{{{given}}}")
-
-
 def joined(*parts: "str | Expr") -> Expr:
     """Return the text of these parts, of which expressions are texts."""
     merged: list[str | Expr] = []
