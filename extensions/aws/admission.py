@@ -5,19 +5,14 @@ actuator chart extensions.aws.admission:admission --admission --output charts
 
 import generic
 from actuator.v1alpha1 import ControlPlane, Infrastructure, Worker
-from extensions.aws.config import (
-    CloudProfileConfig,
-    ControlPlaneConfig,
-    InfrastructureConfig,
-    WorkerConfig,
-)
+from extensions.aws import config
 from generic.library.webhooks import CloudProfile, ConfigAdmission
 
 ADMISSIONS = [
-    ConfigAdmission(kind=Infrastructure, config=InfrastructureConfig, type="aws"),
-    ConfigAdmission(kind=ControlPlane, config=ControlPlaneConfig, type="aws"),
-    ConfigAdmission(kind=Worker, config=WorkerConfig, type="aws"),
-    ConfigAdmission(kind=CloudProfile, config=CloudProfileConfig, type="aws"),
+    ConfigAdmission(kind=Infrastructure, config=config.InfrastructureConfig, type="aws"),
+    ConfigAdmission(kind=ControlPlane, config=config.ControlPlaneConfig, type="aws"),
+    ConfigAdmission(kind=Worker, config=config.WorkerConfig, type="aws"),
+    ConfigAdmission(kind=CloudProfile, config=config.CloudProfileConfig, type="aws"),
 ]
 
 

@@ -141,7 +141,6 @@ class Records:
 
 
 def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
-    """Return the record set as Route 53 describes it, or None."""
     start = {"StartRecordName": name, "StartRecordType": type, "MaxItems": "1"}
     answer = cloud.request("list_resource_record_sets", HostedZoneId=zone, **start)
     for found in answer["ResourceRecordSets"]:

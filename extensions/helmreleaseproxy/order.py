@@ -22,13 +22,7 @@ from actuator import (
     find_condition,
     parse_bool,
 )
-from extensions.helmreleaseproxy.kinds import (
-    CHARTS,
-    READY,
-    RELEASES,
-    TARGET_LABEL,
-    HelmReleaseProxy,
-)
+from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.targets import TargetId, guard_of
 from generic import (
     Event,
@@ -58,46 +52,46 @@ IS_LEAVING = all_of(is_deleting, any_of(generation_changed, force_annotation_cha
 def of_same_target(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a HelmReleaseProxy to the others of its Target, which may wait for it."""
     state = event.new or event.old
-    target = state.labels.get(TARGET_LABEL) if state else None
+    target = state.labels.get(kinds.TARGET_LABEL) if state else None
     if target is None:
         return
     for request, header in known.store.headers():
         beside = request.namespace == event.request.namespace and request != event.request
-        if beside and header.labels.get(TARGET_LABEL) == target:
+        if beside and header.labels.get(kinds.TARGET_LABEL) == target:
             yield request
 
 
 NEIGHBOURS = watches(
-    RELEASES,
+    kinds.RELEASES,
     of_same_target,
-    predicates=[any_of(conditions_changed(READY), IS_GONE)],
+    predicates=[any_of(conditions_changed(kinds.READY), IS_GONE)],
 )
 """The triggers of a waiting release; without the label, it polls."""
 
 
-def is_ready(release: HelmReleaseProxy) -> bool:
+def is_ready(release: kinds.HelmReleaseProxy) -> bool:
     """Whether the release is installed as its current spec requests, and is not being deleted."""
     meta = release.metadata
     status = release.status
-    ready = find_condition(status.conditions, READY)
+    ready = find_condition(status.conditions, kinds.READY)
     current = status.observed_generation == meta.generation and meta.deletion_timestamp is None
     return current and ready is not None and ready.status == "True"
 
 
-def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
+def wait_for_dependencies(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     """Return when all its dependencies are ready. Raises RequeueAfter, and ApiError."""
     for name in obj.spec.depends_on:
-        found = find(ctx.client, RELEASES, name, obj.metadata.namespace)
+        found = find(ctx.client, kinds.RELEASES, name, obj.metadata.namespace)
         if found is None:
             raise _waiting(name, "the dependency does not exist")
-        if not is_ready(decode(HelmReleaseProxy, found)):
+        if not is_ready(decode(kinds.HelmReleaseProxy, found)):
             raise _waiting(name, "the dependency is not ready")
 
 
-def wait_for_dependants(ctx: Context, obj: HelmReleaseProxy) -> None:
+def wait_for_dependants(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     """Return when no release depends on it. Raises RequeueAfter, and ApiError."""
-    for found in ctx.client.list(RELEASES, obj.metadata.namespace):
-        other = decode(HelmReleaseProxy, found)
+    for found in ctx.client.list(kinds.RELEASES, obj.metadata.namespace):
+        other = decode(kinds.HelmReleaseProxy, found)
         depends = obj.metadata.name in other.spec.depends_on
         if depends and other.status.target_uid == obj.status.target_uid:
             raise _waiting(other.metadata.name, "the dependent release is uninstalled first")
@@ -116,7 +110,7 @@ def _controlled(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
 
 
 CONTROLLERS = watches(
-    CHARTS,
+    kinds.CHARTS,
     _controlled,
     predicates=[any_of(force_annotation_changed, IS_GONE)],
 )
@@ -131,25 +125,25 @@ def guarded(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
             yield request
 
 
-def force(ctx: Context, obj: HelmReleaseProxy) -> None:
+def force(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     """Force the release's deletion, once it is being deleted. Raises ApiError."""
     meta = obj.metadata
     patch: Raw = {"metadata": {"uid": meta.uid, "annotations": {FORCE_DELETION: "true"}}}
     try:
-        ctx.client.patch(RELEASES, meta.name, meta.namespace, patch)
+        ctx.client.patch(kinds.RELEASES, meta.name, meta.namespace, patch)
     except NotFound:
         ctx.log.debug("gone already")
 
 
-def delete(ctx: Context, obj: HelmReleaseProxy) -> None:
+def delete(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     """Request the release's deletion, unless it is being deleted. Raises ApiError."""
     meta = obj.metadata
     if meta.deletion_timestamp is None:
         with suppress(NotFound):
-            ctx.client.delete(RELEASES, meta.name, meta.namespace, uid=meta.uid)
+            ctx.client.delete(kinds.RELEASES, meta.name, meta.namespace, uid=meta.uid)
 
 
-def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
+def follow_controller(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     """Return if its controller, if it has one, is not force-deleted.
 
     Raises RequeueAfter if the controller is force-deleted, or already deleted, which before its
@@ -165,18 +159,18 @@ def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
     )
     if owner is None:
         return
-    chart = find(ctx.client, CHARTS, owner.name, obj.metadata.namespace)
+    chart = find(ctx.client, kinds.CHARTS, owner.name, obj.metadata.namespace)
     if chart is None or chart["metadata"]["uid"] != owner.uid or _is_forced(chart):
         _follow(ctx, obj, f"HelmChartProxy {owner.name}")
 
 
-def follow_target(ctx: Context, obj: HelmReleaseProxy, target: TargetId, found: Raw) -> None:
+def follow_target(ctx: Context, obj: kinds.HelmReleaseProxy, target: TargetId, found: Raw) -> None:
     """Return if the Target is not being deleted by force. Raises RequeueAfter, and ApiError."""
     if _is_forced(found):
         _follow(ctx, obj, target.text)
 
 
-def leave(ctx: Context, obj: HelmReleaseProxy, target: TargetId, found: Raw) -> None:
+def leave(ctx: Context, obj: kinds.HelmReleaseProxy, target: TargetId, found: Raw) -> None:
     """Delete the release if its Target is being deleted. Raises RequeueAfter then; and ApiError."""
     if found["metadata"].get("deletionTimestamp") is not None:
         if obj.status.target_uid == found["metadata"]["uid"]:
@@ -190,6 +184,6 @@ def _is_forced(found: Raw) -> bool:
     return meta.get("deletionTimestamp") is not None and parse_bool(value) is True
 
 
-def _follow(ctx: Context, obj: HelmReleaseProxy, owner: str) -> NoReturn:
+def _follow(ctx: Context, obj: kinds.HelmReleaseProxy, owner: str) -> NoReturn:
     force(ctx, obj)
     raise RequeueAfter(_AGAIN, f"{owner} is force-deleted, so is this")

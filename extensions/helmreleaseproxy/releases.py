@@ -13,13 +13,8 @@ from pathlib import Path
 import attrs
 
 from actuator import ActuatorError, ConfigurationError, Context, Raw, RequeueAfter
+from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.helm import SECONDS, Helm, unreachable_because
-from extensions.helmreleaseproxy.kinds import (
-    RELEASE_LABEL,
-    TARGET_LABEL,
-    TARGET_NAMESPACE_LABEL,
-    HelmReleaseProxy,
-)
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic.library import InlineKubeconfig, eventual_now, shortened
 from generic.library.charts import chart_message
@@ -54,14 +49,14 @@ class HelmRelease:
     ctx: Context
     target: TargetId
     kubeconfig: InlineKubeconfig
-    obj: HelmReleaseProxy
+    obj: kinds.HelmReleaseProxy
 
     def __str__(self) -> str:
         return f"{self.obj.spec.namespace}/{self.obj.spec.release_name}"
 
     def find(self) -> ActualRelease | None:
         """Return the object's release, or None; releases of others are ignored."""
-        selector = f"{RELEASE_LABEL}={self.obj.metadata.uid}"
+        selector = f"{kinds.RELEASE_LABEL}={self.obj.metadata.uid}"
         output = self._helm("list", "--all", "--output", "json", "--selector", selector)
         found: list[Raw] = json.loads(output)
         return _found(found[0]) if found else None
@@ -90,9 +85,9 @@ class HelmRelease:
 
     def _install(self, chart: Path) -> int:
         marks = {
-            RELEASE_LABEL: self.obj.metadata.uid,
-            TARGET_LABEL: shortened(self.obj.spec.target),
-            TARGET_NAMESPACE_LABEL: self.obj.metadata.namespace,
+            kinds.RELEASE_LABEL: self.obj.metadata.uid,
+            kinds.TARGET_LABEL: shortened(self.obj.spec.target),
+            kinds.TARGET_NAMESPACE_LABEL: self.obj.metadata.namespace,
         }
         labels = ",".join(f"{key}={value}" for key, value in marks.items())
         return self._put(chart, "install", "--create-namespace", "--labels", labels)

@@ -6,7 +6,7 @@ so all resources, including the RuntimeClass, are named after the object: removi
 one pool does not affect the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from actuator import Cluster, Context, FieldProblem, Raw
 from actuator.v1alpha1 import ContainerRuntime
@@ -29,9 +29,14 @@ class LocalContainerRuntime(ManagedResourceActuator[ContainerRuntime]):
 
     def validate(
         self, ctx: Context, obj: ContainerRuntime, cluster: Cluster
-    ) -> Iterable[FieldProblem]:
+    ) -> Iterator[FieldProblem]:
         """Yield the problems of the spec."""
-        yield from _problems(obj)
+        if not obj.spec.binary_path.startswith("/"):
+            detail = f"{obj.spec.binary_path!r} is no absolute path; begin it with /"
+            yield FieldProblem(field="spec.binaryPath", detail=detail)
+        if not obj.spec.worker_pool.selector.match_labels:
+            detail = "it matches no label; name those of the pool's nodes"
+            yield FieldProblem(field="spec.workerPool.selector.matchLabels", detail=detail)
 
     def manifests(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> list[Raw]:
         """Return the program for the pool's nodes, and its RuntimeClass."""
@@ -44,12 +49,3 @@ class LocalContainerRuntime(ManagedResourceActuator[ContainerRuntime]):
             shoot.daemon_set(name, image, node_selector=nodes, mounts={"/target": binaries}),
             manifest("node.k8s.io/v1", "RuntimeClass", name, handler=_HANDLER, scheduling=pool),
         ]
-
-
-def _problems(obj: ContainerRuntime) -> Iterator[FieldProblem]:
-    if not obj.spec.binary_path.startswith("/"):
-        detail = f"{obj.spec.binary_path!r} is no absolute path; begin it with /"
-        yield FieldProblem(field="spec.binaryPath", detail=detail)
-    if not obj.spec.worker_pool.selector.match_labels:
-        detail = "it matches no label; name those of the pool's nodes"
-        yield FieldProblem(field="spec.workerPool.selector.matchLabels", detail=detail)

@@ -94,7 +94,6 @@ def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]
 
 
 def _decoded(inline: FileContentInline) -> bytes | None:
-    """Return the bytes, or None if they cannot be decoded."""
     if inline.encoding == "":
         return inline.data.encode()
     if inline.encoding != "b64":

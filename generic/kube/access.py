@@ -40,8 +40,6 @@ class NoKubeconfig(ConfigurationError):
 
 
 class _Loaded(Struct, frozen=True):
-    """A configuration as read."""
-
     url: str
     transport: HttpTransport
     kubeconfig: LocalKubeconfig
@@ -195,8 +193,12 @@ def _connected(found: LocalKubeconfig, server: str, connections: int) -> _Loaded
     found = _run_plugin(found) if found.plugin else found
     inline = found.inline
     url = server or inline.server
-    if inline.certificate or found.authorization:
-        _refuse_clear_text(found.name, url)
+    has_credentials = inline.certificate or found.authorization
+    if has_credentials and not url.lower().startswith("https:"):
+        raise ConfigurationError(
+            f"{found.name}: refusing to send credentials to {url} without TLS; set an https:// "
+            "server, or a user without credentials"
+        )
     # Comments may have other characters. Never empty for a tenant: the system's would be trusted.
     tls = _trust(found.name, inline.ca.decode("ascii", "backslashreplace"))
     if inline.certificate:
@@ -254,14 +256,6 @@ def _proxy(found: LocalKubeconfig, url: str, tls: ssl.SSLContext) -> Route | Non
     credentials = ":".join(map(unquote, (used.username or "", used.password or "")))
     headers = {} if credentials == ":" else make_headers(proxy_basic_auth=credentials)
     return Route(address, secured, used.hostname, headers)
-
-
-def _refuse_clear_text(source: str, url: str) -> None:
-    if not url.lower().startswith("https:"):
-        raise ConfigurationError(
-            f"{source}: refusing to send credentials to {url} without TLS; set an https:// server, "
-            "or a user without credentials"
-        )
 
 
 def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:

@@ -4,6 +4,8 @@ from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+
 
 def find(client: Client, resource: Resource, name: str, namespace: str = "") -> Raw | None:
     """Return the object, or None if it does not exist. Raises ApiError."""
@@ -11,6 +13,12 @@ def find(client: Client, resource: Resource, name: str, namespace: str = "") -> 
         return client.get(resource, name, namespace)
     except NotFound:
         return None
+
+
+def runs(client: Client, name: str, namespace: str) -> bool:
+    """Whether the Deployment exists and wants at least one replica. Raises ApiError."""
+    found = find(client, DEPLOYMENTS, name, namespace)
+    return found is not None and bool(found["spec"].get("replicas"))
 
 
 def find_all(

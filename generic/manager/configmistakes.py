@@ -134,7 +134,6 @@ def _of_fields(cls: type) -> Iterator[str]:
 
 
 def _bad_default(default: Any, hint: Any, schema: Raw) -> Iterator[str]:
-    """Yield why a default cannot be used."""
     try:
         hash(default)
     except TypeError:  # it can be changed

@@ -17,14 +17,7 @@ from generic.controller.predicates import first_sight
 from generic.kube.client import HttpClient
 from generic.kube.headers import Request, request_of
 from generic.manager.registry import Registration, Registry, Runnable
-from generic.reconciler.behaviours import has_secret
-from generic.reconciler.behaviours.secret_guard import (
-    PERMISSION,
-    GuardsSecret,
-    guarded,
-    needing,
-    strip_all,
-)
+from generic.reconciler.behaviours import has_secret, secret_guard
 
 
 def runnables(registry: Registry, client: HttpClient) -> Iterator[Runnable]:
@@ -33,7 +26,7 @@ def runnables(registry: Registry, client: HttpClient) -> Iterator[Runnable]:
         p for registration in registry.registrations for p in registration.actuator.permissions
     ]
     of_all = [p for p in given if p.resource == SECRETS and not (p.namespace or p.names)]
-    if not set(PERMISSION.verbs) <= {*chain(*(p.verbs for p in of_all))}:
+    if not set(secret_guard.PERMISSION.verbs) <= {*chain(*(p.verbs for p in of_all))}:
         return
     groups: defaultdict[str, list[Registration]] = defaultdict(list)
     for registration in registry.registrations:
@@ -51,10 +44,10 @@ def _release(
     found: defaultdict[str, list[Raw]] = defaultdict(list)
     for page, _ in client.metadata_only().pages(SECRETS):  # before the objects that guard them
         for finalizer in groups:
-            found[finalizer] += guarded(page, finalizer)
+            found[finalizer] += secret_guard.guarded(page, finalizer)
     for finalizer, secrets in found.items():
         needed = set(_needed(groups[finalizer], classes, client)) if secrets else set()
-        strip_all(
+        secret_guard.strip_all(
             client, [secret for secret in secrets if request_of(secret) not in needed], finalizer
         )
 
@@ -65,11 +58,11 @@ def _needed(
     unguarded = [
         registration.selection(classes)
         for registration in group
-        if not isinstance(registration.actuator, GuardsSecret)
+        if not isinstance(registration.actuator, secret_guard.GuardsSecret)
     ]
     for kind in {str(resource_of(item.kind)): item.kind for item in group}.values():
         with suppress(NotFound):  # the kind is not installed
             for page, _ in client.pages(resource_of(kind)):
-                for request, item in needing(page, kind.finalizer):
+                for request, item in secret_guard.needing(page, kind.finalizer):
                     if not any(serves(first_sight(request, item)) for serves in unguarded):
                         yield item.secret

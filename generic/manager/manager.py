@@ -155,7 +155,6 @@ class Manager(Registry):
         self._running.start()
 
     def _connect(self) -> HttpClient:
-        """Return a client for the API server of the options. Raises ConfigurationError."""
         return connect(
             self.options.kubeconfig,
             self.options.context,

@@ -16,15 +16,9 @@ from msgspec.structs import replace
 
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import ClusterNeed, Kind
+from generic.controller import predicates
 from generic.controller.controller import Controller
 from generic.controller.mappers import KnownObjects
-from generic.controller.predicates import (
-    all_of,
-    answer_predicate,
-    default_predicate,
-    filtered,
-    selection,
-)
 from generic.controller.watch import Watch
 from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS, Clusters
@@ -144,20 +138,22 @@ class Wiring:
         )
         reconciler = Reconciler(registration.actuator, dependencies)
         mode = self._options.ignore_operation_annotation
-        default = default_predicate(kind, ignore_operation_annotation=mode)
+        default = predicates.default_predicate(kind, ignore_operation_annotation=mode)
         classes = self._options.extension_classes
         serves = registration.selection(classes)
-        watched.selections.append(selection(registration.types, classes, registration.namespaces))
-        limited = partial(filtered, kind, registration.predicates)
+        watched.selections.append(
+            predicates.selection(registration.types, classes, registration.namespaces)
+        )
+        limited = partial(predicates.filtered, kind, registration.predicates)
         controller = Controller(
             name,
             reconciler.reconcile,
-            all_of(serves, limited(default)),
+            predicates.all_of(serves, limited(default)),
             watched.store,
             shared.clock,
             bound,
-            answer=answer_predicate(kind),
-            accepts=all_of(serves, limited(all_of())),
+            answer=predicates.answer_predicate(kind),
+            accepts=predicates.all_of(serves, limited(predicates.all_of())),
             serves=serves,
         )
         seed_objects = [str(group.resource) for group in registration.actuator.seed_objects]
@@ -177,7 +173,7 @@ class Wiring:
         shared = self._s
         checks = added.checks
         watched = self.routes.of(checks.cls.KIND)
-        selected = selection(checks.types, self._options.extension_classes)
+        selected = predicates.selection(checks.types, self._options.extension_classes)
         watched.selections.append(selected)
         # The outcome of a deletion is reported by the actuator's controller.
         writer = replace(self._writer(watched), forgets=False)
@@ -185,7 +181,7 @@ class Wiring:
         controller = Controller(
             added.name,
             reconciler.reconcile,
-            all_of(selected, wants_check),
+            predicates.all_of(selected, wants_check),
             watched.store,
             shared.clock,
             shared.metrics.controller(added.name, checks.cls.KIND.name, added.workers),

@@ -106,8 +106,6 @@ class _State(Enum):
 
 
 class _Connection(Struct):
-    """An open connection."""
-
     peer: str
     """The address of the client."""
     since: float

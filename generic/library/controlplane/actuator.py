@@ -20,18 +20,17 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import DecodeError, NotFound
-from actuator.interface import SECRETS, Actuator, C, Context, Permission, Resource, Result
+from actuator.interface import SECRETS, Actuator, C, Context, Permission, Result
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.library import managedresources
 from generic.library.charts import Chart, render
 from generic.library.controlplane import parts
-from generic.library.lookup import find
+from generic.library.lookup import DEPLOYMENTS, runs
 from generic.library.secrets import Config, SecretsManager, ShootAccess
 from generic.library.secrets.access import PERMISSIONS as ACCESS
 
 _REQUEUE = 2.0
-_DEPLOYMENTS = Resource("apps/v1", "deployments")
 
 
 class GenericControlPlane(Actuator[ControlPlane, C]):
@@ -46,7 +45,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
     permissions: Sequence[Permission] = (
         *managedresources.PERMISSIONS,
         *ACCESS,
-        _DEPLOYMENTS.permission("get"),
+        DEPLOYMENTS.permission("get"),
     )
     """Subclasses that need more, or use `secrets_manager`, extend these."""
 
@@ -90,7 +89,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
         made = secrets.ensure(self.secret_configs(obj, cluster)) if secrets else {}
         leaving = cluster.is_deleting or cluster.is_migrating
         hibernating = cluster.hibernation_enabled and not leaving
-        awake = hibernating and _is_running(ctx, obj)
+        awake = hibernating and runs(ctx.client, "kube-apiserver", obj.metadata.namespace)
         at = parts.Situation(
             ctx=ctx,
             control_plane=obj,
@@ -233,9 +232,3 @@ def _credentials(ctx: Context[C], obj: ControlPlane) -> Sequence[Raw]:
         return [ctx.client.get(SECRETS, name, obj.metadata.namespace)] if name else ()
     except (NotFound, DecodeError):  # an unreadable secretRef must not block a deletion
         return ()
-
-
-def _is_running(ctx: Context[C], obj: ControlPlane) -> bool:
-    """Whether the shoot's kube-apiserver still has replicas."""
-    found = find(ctx.client, _DEPLOYMENTS, "kube-apiserver", obj.metadata.namespace)
-    return found is not None and bool(found["spec"].get("replicas"))

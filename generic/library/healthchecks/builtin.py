@@ -16,9 +16,9 @@ from actuator.interface import SHOOT_ACCESS, Permission, Resource
 from actuator.meta import Raw
 from generic.library.healthchecks.model import HealthCheck, HealthContext, HealthResult
 from generic.library.lookup import find
+from generic.library.machines import MACHINE_DEPLOYMENTS
 from generic.library.managedresources.kind import HEALTH, MANAGED_RESOURCES
 
-MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
 _MAX_SHOWN = 8192
 """Maximum characters of one value. The time of the search above grows with the square of a text."""

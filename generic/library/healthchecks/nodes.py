@@ -10,18 +10,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from actuator.interface import SHOOT_ACCESS, Resource, resource_of
+from actuator.interface import SHOOT_ACCESS, Resource
 from actuator.meta import Raw, value_at
-from generic.library.healthchecks.builtin import (
-    MACHINE_DEPLOYMENTS,
-    BuiltIn,
-    machine_problems,
-    shown,
-)
+from generic.library.healthchecks.builtin import BuiltIn, machine_problems, shown
 from generic.library.healthchecks.model import HealthContext, HealthResult
-from generic.library.machines import Machine
+from generic.library.machines import MACHINE_DEPLOYMENTS, MACHINES
 
-_MACHINES = resource_of(Machine.KIND)
 _NODES = Resource("v1", "nodes")
 _UNMANAGED = "node.machine.sapcloud.io/not-managed-by-mcm"
 _ERRONEOUS = ("CrashLoopBackOff", "Failed", "InPlaceUpdateFailed")
@@ -39,12 +33,16 @@ def nodes(*, scale_up_threshold: float = 300.0, scale_down_threshold: float = 90
     def check(ctx: HealthContext) -> HealthResult:
         seen = Seen(
             deployments=ctx.seed.list(MACHINE_DEPLOYMENTS, ctx.namespace),
-            machines=ctx.seed.list(_MACHINES, ctx.namespace),
-            nodes=[node for node in ctx.shoot.list(_NODES) if not _is_unmanaged(node)],
+            machines=ctx.seed.list(MACHINES, ctx.namespace),
+            nodes=[
+                node
+                for node in ctx.shoot.list(_NODES)
+                if value_at(node, "metadata", "annotations", _UNMANAGED) != "1"
+            ],
         )
         return seen.health(scale_up_threshold, scale_down_threshold)
 
-    reads = (MACHINE_DEPLOYMENTS.permission("list"), _MACHINES.permission("list"))
+    reads = (MACHINE_DEPLOYMENTS.permission("list"), MACHINES.permission("list"))
     return BuiltIn(check, (*reads, SHOOT_ACCESS))
 
 
@@ -109,10 +107,6 @@ class Seen:
             found = f"({len(self.nodes)}/{desired})"
             text = f"too many worker nodes are registered, more than machines are desired {found}"
         return HealthResult.progressing(text, threshold)
-
-
-def _is_unmanaged(node: Raw) -> bool:
-    return bool(value_at(node, "metadata", "annotations", _UNMANAGED) == "1")
 
 
 def _is_deleting(obj: Raw) -> bool:

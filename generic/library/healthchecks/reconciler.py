@@ -109,7 +109,6 @@ class HealthReconciler:
         return self._run(entry.header.uid, ctx)
 
     def _run(self, uid: str, ctx: HealthContext) -> list[Condition]:
-        """Run all checks in parallel and aggregate their results."""
         checks = self._checks.checks
         tasks = [partial(check.run, ctx) for check in checks]
         findings = self._runs.run(uid, tasks, self._checks.sync_period)

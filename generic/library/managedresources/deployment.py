@@ -92,7 +92,10 @@ def _deploy(
         _update(client, existing, spec, manifests, origin)
         return
     spec = attrs.evolve(spec, secret_refs=_secrets(client, namespace, name, manifests, origin))
-    _create(client, namespace, name, spec, origin)
+    labels = {kind.ORIGIN: origin}
+    managed = manifest_of(kind.ManagedResource, name, namespace, labels, spec=encode(spec))
+    managed["metadata"]["annotations"] = _references(spec)
+    client.create(kind.MANAGED_RESOURCES, managed)
 
 
 def _update(
@@ -159,13 +162,3 @@ def _references(spec: kind.ManagedResourceSpec) -> dict[str, str]:
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
     """
     return references_to(("secret", secret_ref.name) for secret_ref in spec.secret_refs)
-
-
-def _create(
-    client: Client, namespace: str, name: str, spec: kind.ManagedResourceSpec, origin: str
-) -> None:
-    managed = manifest_of(
-        kind.ManagedResource, name, namespace, {kind.ORIGIN: origin}, spec=encode(spec)
-    )
-    managed["metadata"]["annotations"] = _references(spec)
-    client.create(kind.MANAGED_RESOURCES, managed)

@@ -86,7 +86,9 @@ class SecretsManager:
             if isinstance(config, Certificate):
                 trusted = rotated[config.authority]
                 bundle = bundles[config.authority]
-                current = self._certificate(config, _signer(config, trusted), kept)
+                # For servers the former authority: their clients may not know the new one.
+                signer = trusted[0] if config.usage is Usage.CLIENT else trusted[:2][-1]
+                current = self._certificate(config, signer, kept)
             else:
                 trusted = rotated[config.name]
                 bundle = bundles[config.name]
@@ -237,8 +239,3 @@ def _is_old(kept: Kept, now: datetime) -> bool:
     # of a short credential the last days do not count: it would always be old
     last = min(renewal, kept.valid_until - _LEFT) if lifetime > 2 * _LEFT else renewal
     return not kept.issued - SKEW <= now < last
-
-
-def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
-    """Return the former authority for servers, if any: their clients may not know the new one."""
-    return trusted[:2][-1] if config.usage is not Usage.CLIENT else trusted[0]

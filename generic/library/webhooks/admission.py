@@ -238,7 +238,6 @@ def policies(admissions: Iterable[ConfigAdmission]) -> list[tuple[Resource, Raw]
 
 
 def _differ(new: Raw, old: Raw, paths: Sequence[Sequence[str]]) -> bool:
-    """Whether one of the fields has another value."""
     return any(any(difference(value_at(old, *at), value_at(new, *at))) for at in paths)
 
 

@@ -114,7 +114,6 @@ def _first_of(variable: str, text: Expr) -> Expr:
 
 
 def _path(root: Expr, holder: str) -> Parts:
-    """Return the path of a holder, with its indices."""
     head, mark, rest = holder.partition("[]")
     if not mark:
         return (head,)
@@ -194,7 +193,6 @@ def _mapped(root: Expr, holder: str, chosen: Expr, given: Expr) -> Expr:
 
 
 def _is_version(cls: type[ProviderConfig], v: Expr) -> Expr:
-    """Return whether it is a configuration of that version."""
     fields = (
         choose(v.has(name), v[name], call("dyn", None if needed else value)).equals(value)
         for name, value, needed in constants(cls)

@@ -186,7 +186,6 @@ class WebhookServer(HttpServer):
             served.unanswered.release()
 
     def _count(self, name: str, answer: ReviewAnswer, seconds: float) -> None:
-        """Count and log an answer."""
         outcome = "failed" if answer.failed else "allowed" if answer.allowed else "denied"
         self._metrics.ended(name, seconds, outcome)
         if answer.message:
@@ -226,7 +225,6 @@ class _Handler(Handler):
             server.forget(self.connection)
 
     def _read(self, length: int) -> bytes:
-        """Return the body of a request."""
         body = bytearray()
         while len(body) < length:
             chunk = self.rfile.read(min(length - len(body), MAX_SMALL))

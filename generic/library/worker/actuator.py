@@ -11,13 +11,14 @@ from actuator.interface import Actuator, C, Context
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.controller.watch import MACHINES
+from generic.library.lookup import runs
 from generic.library.machines import MACHINE_OBJECTS
 from generic.library.worker import objects, removal
 from generic.library.worker.availability import check_available, refuse_failed
 from generic.library.worker.group import MachineGroup
 from generic.library.worker.inplace import note_in_place_updates
 from generic.library.worker.rollout import apply_classes, apply_deployments
-from generic.library.worker.state import machine_state, recreate, with_state
+from generic.library.worker.state import machine_state, recreate
 
 
 class GenericWorker(Actuator[Worker, C]):
@@ -126,7 +127,7 @@ class GenericWorker(Actuator[Worker, C]):
         check_available(ctx, cluster, groups, found)
         note_in_place_updates(worker, cluster, found)
         removal.remove_unwanted(ctx, namespace, groups, found.sets)
-        if not cluster.hibernation_enabled or objects.manager_runs(ctx.client, namespace):
+        if not cluster.hibernation_enabled or runs(ctx.client, objects.MANAGER, namespace):
             _wait_for_unwanted(groups, objects.look(ctx.client, namespace))
         if cluster.hibernation_enabled:
             objects.scale_manager(ctx.client, namespace, 0)
@@ -149,7 +150,8 @@ def _restored(
     """Recreate the machine objects in status.state; return the replicas of their deployments."""
     namespace = worker.metadata.namespace
     states = machine_state(worker, cluster)
-    known = with_state(groups, states)
+    # Groups without machine sets on the former seed start new later.
+    known = [g for g in groups if g.name in states and states[g.name].machine_sets]
     apply_classes(ctx.client, namespace, known)
     recreate(ctx.client, namespace, [states[g.name] for g in known])
     counts = {group.name: states[group.name].replicas for group in known}

@@ -37,8 +37,5 @@ def autoscaler_annotations(worker: Worker, pool: WorkerPool) -> dict[str, str]:
                 "the Shoot"
             )
         found[name] = text or ""
-    return {_PREFIX + _dashed(name): value for name, value in found.items()}
-
-
-def _dashed(name: str) -> str:
-    return re.sub(r"[A-Z]", lambda letter: f"-{letter[0].lower()}", name)
+    dashed = {re.sub("([A-Z])", r"-\1", name).lower(): value for name, value in found.items()}
+    return {f"{_PREFIX}{name}": value for name, value in dashed.items()}

@@ -11,7 +11,7 @@ from actuator.codec import decode
 from actuator.errors import Conflict, NotFound, RequeueAfter
 from actuator.interface import SECRETS, Client, Resource
 from actuator.meta import Object, ObjectMeta
-from generic.library.lookup import find, find_all
+from generic.library.lookup import DEPLOYMENTS, find_all
 from generic.library.machines import (
     FORCE_DELETION,
     MACHINE_CLASSES,
@@ -31,7 +31,6 @@ WAIT = timedelta(minutes=5)
 """The time limit of a deletion (Gardener extension library, `worker/genericactuator`)."""
 
 PODS = Resource("v1", "pods")
-DEPLOYMENTS = Resource("apps/v1", "deployments")
 MANAGER = "machine-controller-manager"
 MANAGER_PODS = f"role={MANAGER}"
 
@@ -99,12 +98,6 @@ def delete_all(client: Client, resource: Resource, metas: Iterable[ObjectMeta]) 
         if meta.deletion_timestamp is None:
             with suppress(NotFound, Conflict):  # deleted, or replaced
                 client.delete(resource, meta.name, meta.namespace, uid=meta.uid)
-
-
-def manager_runs(client: Client, namespace: str) -> bool:
-    """Whether the machine-controller-manager is deployed with at least one replica."""
-    deployment = find(client, DEPLOYMENTS, MANAGER, namespace)
-    return deployment is not None and bool(deployment["spec"].get("replicas"))
 
 
 def scale_manager(client: Client, namespace: str, replicas: int) -> None:

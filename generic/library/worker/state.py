@@ -7,7 +7,7 @@ or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `sho
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import attrs
@@ -20,7 +20,6 @@ from actuator.meta import Base64, KeepsUnknownFields, Raw
 from actuator.v1alpha1 import Worker
 from generic.library.lookup import find_all
 from generic.library.machines import Machine, MachineSet
-from generic.library.worker.group import MachineGroup
 
 _KEPT = ("name", "labels", "annotations")
 _MAX_PARTS = 200_000
@@ -86,13 +85,6 @@ def _read(state: Raw) -> Mapping[str, DeploymentState]:
         for name, machine_deployment in (whole.machine_deployments or {}).items()
         if machine_deployment is not None
     }
-
-
-def with_state(
-    groups: Iterable[MachineGroup], states: Mapping[str, DeploymentState]
-) -> Sequence[MachineGroup]:
-    """Return the groups that had machine sets on the former seed; the others start new later."""
-    return [g for g in groups if g.name in states and states[g.name].machine_sets]
 
 
 def recreate(client: Client, namespace: str, states: Sequence[DeploymentState]) -> None:

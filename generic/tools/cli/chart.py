@@ -170,7 +170,6 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Raw]:
 def _registered(
     name: str, resources: list[Raw], helm: Raw, settings: Raw, *, operator: bool
 ) -> dict[str, str]:
-    """Return the file of the registration."""
     if operator:
         return {"extension.yaml": yaml_text(operator_extension(name, resources, helm, settings))}
     if resources:

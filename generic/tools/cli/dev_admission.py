@@ -165,7 +165,6 @@ def _example(cls: Any, type: str, admissions: Sequence[ConfigAdmission]) -> Raw:
 
 
 def _put(spec: Raw, admission: ConfigAdmission) -> None:
-    """Add an example of the configuration at its place."""
     holder = spec
     _, *path = admission.place.holder.split(".")
     for part in path:

@@ -171,7 +171,6 @@ def _release(
 
 
 def _record(client: Client, held: OwnedObject, clock: Clock, seed: SeedIdentity) -> int:
-    """Record the Orphans of an object; return their number."""
     kind = held.registration.kind
     request = held.request
     former = OrphanedFrom(

@@ -233,7 +233,6 @@ WARNINGS = 10
 
 
 def _orphans(reader: Reader, subject: facts.Subject, notes: list[str]) -> Iterator[facts.Orphaned]:
-    """Yield the Orphans of this object's UID."""
     for orphan in _recorded(reader, subject.namespace, notes):
         if orphan.spec.object.uid == subject.uid:
             yield _orphaned(orphan)

@@ -28,13 +28,8 @@ from actuator.meta import (
 from generic.controller.predicates import OPERATION
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.headers import header, request_of
+from generic.tools.explain import standing
 from generic.tools.explain.facts import Deleting, Explanation, Forcing, Orphaned, Overview
-from generic.tools.explain.standing import (
-    codes_of_shoot,
-    deleting_since,
-    forcing,
-    not_forcible_because,
-)
 
 SHOOT = Kind(
     name="Shoot",
@@ -116,8 +111,8 @@ def state_of(shoot: Raw, now: datetime) -> ReportedShoot:
     """Return the state of a Shoot as the garden returned it. Raises DecodeError."""
     head = header(shoot)
     request = request_of(shoot)
-    found = forcing(SHOOT, head, None, Cluster(), None)
-    refusal = None if found.counts else not_forcible_because(shoot)  # once set, it stays
+    found = standing.forcing(SHOOT, head, None, Cluster(), None)
+    refusal = None if found.counts else standing.not_forcible_because(shoot)  # once set, it stays
     running = value_at(shoot, "status", "seedName")
     assigned = value_at(shoot, "spec", "seedName")
     return ReportedShoot(
@@ -125,14 +120,14 @@ def state_of(shoot: Raw, now: datetime) -> ReportedShoot:
         name=request.name,
         uid=head.uid,
         seed=running or assigned or "",
-        deleting=deleting_since(head.deletion_timestamp, now),
+        deleting=standing.deleting_since(head.deletion_timestamp, now),
         confirmed=parse_bool(head.annotations.get(CONFIRM_DELETION, "")) is True,
         forcing=attrs.evolve(
             found,
             place="this Shoot",
             allowed=refusal is None,
             not_allowed_because=refusal or "",
-            shoot_codes=tuple(codes_of_shoot(shoot)),
+            shoot_codes=tuple(standing.codes_of_shoot(shoot)),
         ),
         status=decode(ShootStatus, shoot.get("status") or {}),
     )

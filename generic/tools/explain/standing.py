@@ -110,7 +110,6 @@ def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
 
 
 def _status(obj: Raw) -> tuple[DefaultStatus, tuple[str, ...]]:
-    """Return the reported status, and the errors in it."""
     too_deep = depth_problem(obj)
     unreadable = (f"cannot read the object: {too_deep}",) if too_deep else ()
     try:

@@ -144,7 +144,6 @@ def _restricted(api_version: str, kind: str, name: str, spec: Raw) -> Raw:
 
 
 def _pick(settings: Raw, *names: str) -> Raw:
-    """Return the named settings that are set."""
     return {name: settings[name] for name in names if name in settings}
 
 
