@@ -116,9 +116,7 @@ def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
 
 def hash_items(pool: WorkerPool) -> list[str]:
     """Return further data whose change replaces a pool's machines: disks and providerConfig."""
-    volumes = [
-        data_volume for data_volume in (pool.volume, *pool.data_volumes) if data_volume is not None
-    ]
+    volumes = [volume for volume in (pool.volume, *pool.data_volumes) if volume is not None]
     items = [
         f"{volume.size}{volume.type or ''}{volume.encrypted is not False}" for volume in volumes
     ]

@@ -66,11 +66,7 @@ def keep_connection(ctx: Context, obj: ExternalDatabase) -> None:
     if there is None or not is_owned_by(there, obj):
         return
     meta = there["metadata"]
-    others = [
-        owner_reference
-        for owner_reference in meta["ownerReferences"]
-        if owner_reference["uid"] != obj.metadata.uid
-    ]
+    others = [owner for owner in meta["ownerReferences"] if owner["uid"] != obj.metadata.uid]
     read = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
     patch: Raw = {"metadata": {**read, "ownerReferences": others}}
     ctx.client.patch(SECRETS, secret_name(obj), obj.metadata.namespace, patch)

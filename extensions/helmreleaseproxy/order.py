@@ -150,11 +150,7 @@ def follow_controller(ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
     releases happens only by force; and ApiError.
     """
     owner = next(
-        (
-            owner_reference
-            for owner_reference in obj.metadata.owner_references
-            if owner_reference.controller
-        ),
+        (reference for reference in obj.metadata.owner_references if reference.controller),
         None,
     )
     if owner is None:

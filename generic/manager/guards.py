@@ -22,9 +22,7 @@ from generic.reconciler.behaviours import has_secret, secret_guard
 
 def runnables(registry: Registry, client: HttpClient) -> Iterator[Runnable]:
     """Yield the work of a start, if it is allowed and served objects can refer to a Secret."""
-    given = [
-        p for registration in registry.registrations for p in registration.actuator.permissions
-    ]
+    given = [p for item in registry.registrations for p in item.actuator.permissions]
     of_all = [p for p in given if p.resource == SECRETS and not (p.namespace or p.names)]
     if not set(secret_guard.PERMISSION.verbs) <= {*chain(*(p.verbs for p in of_all))}:
         return

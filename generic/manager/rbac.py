@@ -105,10 +105,7 @@ def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
             yield watch.resource.permission("list", "watch")
         if watch.mapper in (by_controller_owner, by_owner):  # so its objects own children
             yield owner_permission(registration.kind)
-    yield from (
-        seed_object.resource.permission(*_STRIP)
-        for seed_object in registration.actuator.seed_objects
-    )
+    yield from (item.resource.permission(*_STRIP) for item in registration.actuator.seed_objects)
     yield from registration.actuator.permissions
 
 

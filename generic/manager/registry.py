@@ -42,11 +42,7 @@ def served(registrations: Iterable["Registration"]) -> str:
     """Return the kinds and types of these registrations: "ControlPlane/aws Worker/aws"."""
     return " ".join(
         sorted(
-            {
-                f"{registration.kind.name}/{type}"
-                for registration in registrations
-                for type in registration.types or ("",)
-            }
+            {f"{item.kind.name}/{type}" for item in registrations for type in item.types or ("",)}
         )
     )
 
@@ -248,9 +244,7 @@ class Registry:
     def kinds(self) -> list[tuple[str, Kind]]:
         """The names of the controllers with their kinds."""
         kinds = [(registration.name, registration.kind) for registration in self.registrations]
-        return kinds + [
-            (health_check.name, health_check.checks.cls.KIND) for health_check in self.health_checks
-        ]
+        return kinds + [(item.name, item.checks.cls.KIND) for item in self.health_checks]
 
     def _prepare(self) -> None:
         """Do what the first actuator needs, before it is added."""

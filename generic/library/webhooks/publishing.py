@@ -74,10 +74,7 @@ def _decided(configuration: Raw) -> dict[str, Raw]:
     meta: Raw = configuration["metadata"]
     return {
         "labels": meta.get("labels") or {},
-        "ownerReferences": {
-            owner_reference["uid"]: owner_reference
-            for owner_reference in meta.get("ownerReferences") or ()
-        },
+        "ownerReferences": {owner["uid"]: owner for owner in meta.get("ownerReferences") or ()},
         "webhooks": {webhook["name"]: webhook for webhook in configuration.get("webhooks") or ()},
     }
 

@@ -170,10 +170,7 @@ Save a Python file to restart the manager; press Ctrl-C to stop."""
 
 
 def _served(manager: Manager) -> str:
-    served = (
-        f"{registration.kind.name} {' '.join(registration.types)}".rstrip()
-        for registration in manager.registrations
-    )
+    served = (f"{item.kind.name} {' '.join(item.types)}".rstrip() for item in manager.registrations)
     return ", ".join(served)
 
 
@@ -212,11 +209,7 @@ def _serve(target: DevelopmentTarget, options: Options, garden: Options | None) 
         logs.configure(options.log_level, options.log_format, collapse=True)
         manager = target.manager(options)
         client = target.connect()
-        own = [
-            crd(registration.cls)
-            for registration in manager.registrations
-            if registration.cls not in KINDS
-        ]
+        own = [crd(item.cls) for item in manager.registrations if item.cls not in KINDS]
         install_crds(client, own)
         if options.kubeconfig != target.kubeconfig:  # the cluster is embedded
             for obj in own:

@@ -88,11 +88,7 @@ def survey(
         if objects is None:
             missing.append(str(resource))
             continue
-        serving = [
-            registration
-            for registration in registrations
-            if resource_of(registration.kind) == resource
-        ]
+        serving = [item for item in registrations if resource_of(item.kind) == resource]
         for found in _with_finalizer(objects, serving):
             selects = found.registration.selection(extension_classes)
             ours = selects(first_sight(found.request, found.header))

@@ -168,9 +168,7 @@ def _removal(
     """
     actuator = innermost(registration.actuator)
     found = [
-        seed_object
-        for group in actuator.seed_objects
-        for seed_object in _seed_objects(reader, group, namespace)
+        item for group in actuator.seed_objects for item in _seed_objects(reader, group, namespace)
     ]
     return facts.ForcedRemoval(
         actuator=type(actuator).__name__,

@@ -67,13 +67,8 @@ def controller_resources(
     may only write conditions, as for those whose health it only checks. `fields` are more fields
     of the entries, by kind. Raises ConfigurationError for a secondary pair that is not served.
     """
-    served = _pairs(
-        (registration.kind, registration.types) for registration in manager.registrations
-    )
-    checked = _pairs(
-        (health_check.checks.cls.KIND, health_check.checks.types)
-        for health_check in manager.health_checks
-    )
+    served = _pairs((item.kind, item.types) for item in manager.registrations)
+    checked = _pairs((item.checks.cls.KIND, item.checks.types) for item in manager.health_checks)
     pairs = served | checked
     for kind, type in sorted(set(secondary) - pairs):
         raise ConfigurationError(
