@@ -12,30 +12,6 @@ Guarantees:
 - No call waits: an unfinished deletion, or deployment, raises RequeueAfter.
 """
 
-from generic.library.managedresources.actuator import ManagedResourceActuator
-from generic.library.managedresources.deletion import (
-    check_deleted,
-    delete,
-    is_deployed,
-    set_keep_objects,
-    wait_until_healthy,
-)
-from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot, update
-from generic.library.managedresources.kind import GroupKind, ManagedResource, is_healthy
-from generic.library.managedresources.ours import PERMISSIONS
+from generic.facade import public_names
 
-__all__ = [
-    "PERMISSIONS",
-    "GroupKind",
-    "ManagedResource",
-    "ManagedResourceActuator",
-    "check_deleted",
-    "delete",
-    "deploy_for_seed",
-    "deploy_for_shoot",
-    "is_deployed",
-    "is_healthy",
-    "set_keep_objects",
-    "update",
-    "wait_until_healthy",
-]
+__all__, __getattr__ = public_names(__name__, __file__)

@@ -15,36 +15,6 @@ Guarantees:
 - Secrets of another manager identity are neither used nor deleted.
 """
 
-from generic.library.secrets.access import ShootAccess, generic_kubeconfig_name
-from generic.library.secrets.config import (
-    Authority,
-    BasicAuth,
-    Certificate,
-    Config,
-    RsaKey,
-    SecretRotation,
-    StaticTokens,
-    TokenUser,
-    Usage,
-    rotation_of,
-)
-from generic.library.secrets.kept import Issued
-from generic.library.secrets.manager import PERMISSIONS, SecretsManager
+from generic.facade import public_names
 
-__all__ = [
-    "PERMISSIONS",
-    "Authority",
-    "BasicAuth",
-    "Certificate",
-    "Config",
-    "Issued",
-    "RsaKey",
-    "SecretRotation",
-    "SecretsManager",
-    "ShootAccess",
-    "StaticTokens",
-    "TokenUser",
-    "Usage",
-    "generic_kubeconfig_name",
-    "rotation_of",
-]
+__all__, __getattr__ = public_names(__name__, __file__)

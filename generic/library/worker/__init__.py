@@ -19,32 +19,6 @@ Guarantees:
 - Errors name the field's path and carry Gardener's codes.
 """
 
-from generic.library.worker.actuator import GenericWorker
-from generic.library.worker.autoscaler import autoscaler_annotations
-from generic.library.worker.group import (
-    AMD64,
-    MachineGroup,
-    in_zone,
-    share_of_zone,
-    technical_id_of,
-)
-from generic.library.worker.images import ProviderImage, machine_images, use_images
-from generic.library.worker.poolhash import hash_of, pool_field, pool_hash
-from generic.library.worker.userdata import user_data
+from generic.facade import public_names
 
-__all__ = [
-    "AMD64",
-    "GenericWorker",
-    "MachineGroup",
-    "ProviderImage",
-    "autoscaler_annotations",
-    "hash_of",
-    "in_zone",
-    "machine_images",
-    "pool_field",
-    "pool_hash",
-    "share_of_zone",
-    "technical_id_of",
-    "use_images",
-    "user_data",
-]
+__all__, __getattr__ = public_names(__name__, __file__)
