@@ -25,16 +25,15 @@ from actuator.interface import (
     object_class,
 )
 from actuator.meta import Object, Raw
-from actuator.v1alpha1 import BackupBucket, BackupEntry
+from actuator.v1alpha1 import BackupEntry
 from generic.kube.crds import crd
 from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.webhooks import Webhook
-from generic.testing.garden.backups import backup_namespace
+from generic.testing.garden.backups import BACKUPS, backup_namespace
 from generic.testing.minimal import USER_DATA, example_spec, has_pools
 from generic.testing.shootapi import ShootServers
 from generic.testing.shootpart import ShootPart, completed
 
-_BACKUPS = (BackupBucket, BackupEntry)
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
 
@@ -153,13 +152,16 @@ class Rehearsal(ABC):
         secret = {"labels": shoot.labels, "stringData": {**self.secret_data}}
         objects = [manifest("v1", "Secret", "cloudprovider", id, **secret)]
         backups = backup_namespace(id)
-        if any(object_class(item) in _BACKUPS for item in self.actuators()):
+        if any(kind_of(item).name in BACKUPS for item in self.actuators()):
             objects.append(manifest("v1", "Namespace", backups, labels=shoot.labels))
             objects.append(manifest("v1", "Secret", "cloudprovider", backups, **secret))
         for actuator in self.actuators():
             suffix = self.type_suffixes.get(type(actuator), "")
             cls = object_class(actuator)
-            reference = {"name": "cloudprovider", "namespace": backups if cls in _BACKUPS else id}
+            reference = {
+                "name": "cloudprovider",
+                "namespace": backups if cls.KIND.name in BACKUPS else id,
+            }
             known = {"type": shoot.type + suffix, "region": self.region, "secretRef": reference}
             spec = example_spec(actuator, {**known, "bucketName": id})
             name = f"{id}--1" if cls is BackupEntry else id  # it ends with the UID of the shoot

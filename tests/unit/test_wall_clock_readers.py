@@ -167,7 +167,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "LandscapeRun._ask": (1, NO_CLOCK),
         "LandscapeRun._see": (1, NO_CLOCK),
         "LandscapeRun._note": (1, NO_CLOCK),
-        "LandscapeRun._act": (2, NO_CLOCK),
+        "LandscapeRun._act": (1, NO_CLOCK),
     },
     "generic/testing/drill/settings.py": {"DrillSettings.facts": (1, SHOWN)},
     "generic/testing/drill/webhooksdown.py": {

@@ -74,7 +74,7 @@ def by_error(lives: Iterable[Life]) -> dict[tuple[str, str, tuple[str, ...]], li
 
 @attrs.frozen(kw_only=True)
 class Act:
-    """A step of the drill."""
+    """A step of the drill, or a change that it saw."""
 
     at: float
     """Seconds since the drill began."""

@@ -124,11 +124,11 @@ def running_garden(processes: Processes, progress: Progress) -> Iterator[Landsca
             stack.callback(processes.kill, name)
         garden.apply(read_manifests("permissions"))
         port = stack.enter_context(closing(reserve_port())).getsockname()[1]
-        router.set(APISERVER_NAMESPACE, APISERVER, port)
+        router.replace(APISERVER_NAMESPACE, {APISERVER: {None: [port]}})
         _start_apiserver(garden, program, port, proxy)
         garden.apply(bootstrap(gardener_version()))
         webhooks = free_port()
-        router.set(GARDEN, ADMISSION_CONTROLLER, webhooks)
+        router.replace(GARDEN, {ADMISSION_CONTROLLER: {None: [webhooks]}})
         _start_controllers(garden, program, _serving(garden, webhooks))
         garden.apply(admission_registration(ca))
         yield garden

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from actuator.errors import ApiError, Conflict, NotFound
-from actuator.interface import CONFIG_MAPS, SECRETS, Clock
+from actuator.interface import CONFIG_MAPS, SECRETS
 from actuator.meta import Raw
 from generic.controller.controller import Again, Controller, Done, Failed, Result
 from generic.controller.predicates import all_of
@@ -67,13 +67,12 @@ class Kubelet:
         images: Mapping[str, Image],
         processes: Processes,
         *,
-        clock: Clock | None = None,
         backoff: Backoff = BACKOFF,
     ) -> None:
         """`images` has the images that run as processes, by the name of their repository."""
         self._client = connect(cluster.kubeconfig)
         self._services = services
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._stop = threading.Event()
         self._pods: dict[Request, PodRuns] = {}
         self._data = {

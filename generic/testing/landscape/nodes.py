@@ -20,6 +20,7 @@ from actuator.interface import SECRETS, Client, Clock, Resource
 from actuator.meta import Raw, format_time
 from generic.kube.client import HttpClient
 from generic.library.machines import MACHINES
+from generic.library.manifests import manifest
 from generic.manager.leaderelection import LEASES, micro_time
 from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.pods import ContainerState, has_ended, status
@@ -93,16 +94,12 @@ class ShootNodes:
         """Show that the kubelet is alive (Kubernetes documentation, "Nodes", heartbeats)."""
         now = self.clock.monotonic()
         if now - self.renewed.get(name, -inf) >= LEASE_SECONDS / 4:
-            lease = {
-                "apiVersion": LEASES.api_version,
-                "kind": "Lease",
-                "metadata": {"name": name, "namespace": "kube-node-lease"},
-                "spec": {
-                    "holderIdentity": name,
-                    "leaseDurationSeconds": LEASE_SECONDS,
-                    "renewTime": micro_time(self.clock.now()),
-                },
+            spec = {
+                "holderIdentity": name,
+                "leaseDurationSeconds": LEASE_SECONDS,
+                "renewTime": micro_time(self.clock.now()),
             }
+            lease = manifest(LEASES.api_version, "Lease", name, "kube-node-lease", spec=spec)
             shoot.apply(LEASES, lease, field_manager="kubelet")
             self.renewed[name] = now
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
-from generic.library.manifests import merged
+from generic.library.manifests import manifest, merged
 from generic.testing.landscape.gardenobjects import (
     CORE,
     cloud_profile,
@@ -170,12 +170,7 @@ class Offer:
             "extensions": [{"type": type} for type in self.types.get("Extension", ())],
             "provider": {"type": self.provider, "workers": [self._worker()]},
         }
-        return {
-            "apiVersion": CORE,
-            "kind": "Shoot",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": merged(common, self.part.shoot),
-        }
+        return manifest(CORE, "Shoot", name, NAMESPACE, spec=merged(common, self.part.shoot))
 
     def _worker(self) -> Raw:
         image = {"name": image_of(self.types), "version": _IMAGE_VERSION}

@@ -13,8 +13,7 @@ import logging
 import secrets
 import socket
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -39,6 +38,11 @@ _LINGER_SECONDS = 1.0
 _PIECE = 64 * 1024
 _REASONS = {400: "Bad Request", 407: "Proxy Authentication Required", 502: "Bad Gateway"}
 
+Routes = Mapping[str, Mapping[int | None, Sequence[int]]]
+"""Local ports by Service and its port; None stands for every port that is not named.
+
+The first local port is used, and the others if it refuses connections.
+"""
 Lookup = Callable[[str], tuple[str, str] | None]
 """Returns namespace and name of the Service with an IP address or another host name, or None.
 
@@ -51,38 +55,20 @@ class Router:
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
-        self._lock = threading.Lock()
-        self._routes: dict[tuple[str, str], dict[int | None, list[int]]] = defaultdict(dict)
+        self._routes: dict[str, Routes] = {}
         self._token = secrets.token_urlsafe(32)
         self._running: _Running | None = None
         self.port = 0
         """The port of the loopback address."""
 
-    def set(self, namespace: str, service: str, local_port: int, port: int | None = None) -> None:
-        """Lead a port of a Service (None: every other port) to a local port.
-
-        Of several local ports the one set last is used, and the others if it refuses connections.
-        """
-        with self._lock:
-            ports = self._routes[namespace, service].setdefault(port, [])
-            if local_port in ports:
-                ports.remove(local_port)
-            ports.insert(0, local_port)
-
-    def remove(
-        self, namespace: str, service: str, local_port: int, port: int | None = None
-    ) -> None:
-        """Remove a route. One that does not exist is ignored."""
-        with self._lock:
-            ports = self._routes.get((namespace, service), {}).get(port, [])
-            if local_port in ports:
-                ports.remove(local_port)
+    def replace(self, namespace: str, routes: Routes) -> None:
+        """Replace the routes of a namespace, all at once."""
+        self._routes[namespace] = routes
 
     def find(self, namespace: str, service: str, port: int) -> list[int]:
         """Return the local ports for a port of a Service, the preferred one first."""
-        with self._lock:
-            routes = self._routes.get((namespace, service), {})
-            return list(routes.get(port) or routes.get(None) or ())
+        routes = self._routes.get(namespace, {}).get(service, {})
+        return list(routes.get(port) or routes.get(None) or ())
 
     def proxy_url(self, namespace: str) -> str:
         """Return the value of HTTPS_PROXY for a program in a namespace. It has the credential."""

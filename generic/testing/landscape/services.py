@@ -7,8 +7,7 @@ Not here: connections (`router`), which pods are ready (`kubelet`).
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from attrs import frozen
 
@@ -30,13 +29,6 @@ class Endpoints:
     """Local ports, by number and name of the port of the container."""
 
 
-class _Route(NamedTuple):
-    namespace: str
-    service: str
-    local_port: int
-    port: int
-
-
 class Services:
     """The Services of one cluster, and the pods behind them."""
 
@@ -46,7 +38,6 @@ class Services:
         self._lock = threading.Lock()
         self._services: dict[Request, Raw] = {}
         self._pods: dict[str, Endpoints] = {}
-        self._routes: dict[str, set[_Route]] = {}
 
     def start(self, stop: threading.Event) -> None:
         """Watch Services until `stop` is set."""
@@ -63,12 +54,14 @@ class Services:
     def set_pod(self, uid: str, endpoints: Endpoints | None) -> None:
         """Set the ports of a ready pod; None if the pod is not ready, or was deleted."""
         with self._lock:
-            before = self._pods.pop(uid, None)
+            before = self._pods.get(uid)
+            if before == endpoints:
+                return
+            self._pods.pop(uid, None)  # a changed pod counts as new
             if endpoints is not None:
                 self._pods[uid] = endpoints
-            if before != endpoints:
-                for changed in {item.namespace for item in (before, endpoints) if item is not None}:
-                    self._set_routes(changed)
+            for changed in {item.namespace for item in (before, endpoints) if item is not None}:
+                self._set_routes(changed)
 
     def _on_event(self, event: Event[Header]) -> None:
         entry = self._cache.store.get(event.request)
@@ -79,25 +72,17 @@ class Services:
             self._set_routes(event.request.namespace)
 
     def _set_routes(self, namespace: str) -> None:
-        """Make the routes of a namespace equal to its Services and ready pods."""
-        before = self._routes.pop(namespace, set())
-        now = set(self._wanted(namespace))
-        if now:
-            self._routes[namespace] = now
-        for route in sorted(now - before):
-            self.router.set(*route)
-        for route in before - now:  # afterwards, so that a Service is never without a route
-            self.router.remove(*route)
-
-    def _wanted(self, namespace: str) -> Iterator[_Route]:
-        pods = [pod for pod in self._pods.values() if pod.namespace == namespace]
+        """Lead the Services of a namespace to its ready pods, the newest first."""
+        pods = [pod for pod in reversed(self._pods.values()) if pod.namespace == namespace]
+        routes: dict[str, dict[int | None, list[int]]] = {}
         for request, spec in self._services.items():
             selector = spec.get("selector") or {}
             if request.namespace != namespace or not selector:
                 continue
-            for pod in pods:
-                if selector.items() <= pod.labels.items():
-                    for port in spec.get("ports") or ():
-                        local = pod.ports.get(port.get("targetPort") or port["port"])
-                        if local is not None:
-                            yield _Route(namespace, request.name, local, port["port"])
+            found = routes.setdefault(request.name, {})
+            for pod in (pod for pod in pods if selector.items() <= pod.labels.items()):
+                for port in spec.get("ports") or ():
+                    local = pod.ports.get(port.get("targetPort") or port["port"])
+                    if local is not None:
+                        found.setdefault(port["port"], []).append(local)
+        self.router.replace(namespace, routes)

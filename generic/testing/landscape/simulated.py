@@ -36,23 +36,20 @@ class DoesNothing(Actuator[Any, Raw]):
     def __init__(self, of: type[Object]) -> None:
         self.of = of
 
-    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster) -> Any:
         """Do nothing."""
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster) -> None:
         """Do nothing."""
 
 
-class SimulatedOperatingSystem(Actuator[OperatingSystemConfig]):
+class SimulatedOperatingSystem(DoesNothing):
     """An operating system that no machine runs."""
 
     def reconcile(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> Provisioned:
         """Return user data for new machines."""
         is_new = obj.spec.purpose == Purpose.PROVISION
         return Provisioned(user_data=b"#!/bin/sh\n") if is_new else Provisioned()
-
-    def delete(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> None:
-        """Do nothing."""
 
 
 class SimulatedWorker(GenericWorker):
@@ -95,7 +92,7 @@ def simulated(kind: str) -> Actuator[Any]:
     """Return the simulated actuator of a kind. Raises KeyError."""
     actuators: Mapping[str, Actuator[Any]] = {
         "Worker": SimulatedWorker(),
-        "OperatingSystemConfig": SimulatedOperatingSystem(),
+        "OperatingSystemConfig": SimulatedOperatingSystem(OperatingSystemConfig),
         **{cls.KIND.name: DoesNothing(cls) for cls in _EMPTY},
     }
     return actuators[kind]

@@ -570,7 +570,7 @@ def test_proxies_are_used_as_the_official_package_uses_them(
 def test_a_proxy_gets_the_credentials_in_its_url(environment, monkeypatch, tmp_path, from_file):
     router = Router(lambda _host: None)
     router.start(tmp_path / "unused")
-    router.set("kube-system", "api", urlsplit(environment.url).port or 0)
+    router.replace("kube-system", {"api": {None: [urlsplit(environment.url).port or 0]}})
     proxy, server = router.proxy_url("a namespace"), "https://api.kube-system.svc"
     path = kubeconfig(tmp_path / "k", server, environment.ca_file, token=environment.admin_token)
     document = json.loads(path.read_text())

@@ -26,9 +26,10 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.drill import course
+from generic.testing.drill.evidence import Act
 from generic.testing.drill.landscape import extensionsdown
 from generic.testing.drill.landscape import run as landscape_run
-from generic.testing.drill.landscape.evidence import ForceAnswer, Moment, ShootStory
+from generic.testing.drill.landscape.evidence import ForceAnswer, ShootStory
 from generic.testing.drill.landscape.run import LandscapeRun
 from generic.testing.landscape import users
 from generic.testing.landscape.users import ShootOwner
@@ -379,7 +380,7 @@ def lies(report: Raw) -> Iterator[tuple[str, Raw]]:
     """A report with a false value, for each field, also of Shoots, their moments and answers."""
     paths: list[tuple[Any, ...]] = [(name,) for name in FIELDS]
     paths += [("shoots", 0, wire_name(field)) for field in attrs.fields(ShootStory)]
-    for part, cls in (("moments", Moment), ("answers", ForceAnswer)):
+    for part, cls in (("moments", Act), ("answers", ForceAnswer)):
         paths += [("shoots", 0, part, n, wire_name(f)) for n in range(2) for f in attrs.fields(cls)]
     for *way, last in paths:
         lie = deepcopy(report)

@@ -6,13 +6,8 @@ from typing import Any
 import attrs
 import pytest
 
-from generic.testing.drill.evidence import Record
-from generic.testing.drill.landscape.evidence import (
-    ForceAnswer,
-    LandscapeEvidence,
-    Moment,
-    ShootStory,
-)
+from generic.testing.drill.evidence import Act, Record
+from generic.testing.drill.landscape.evidence import ForceAnswer, LandscapeEvidence, ShootStory
 from generic.testing.drill.landscape.page import page, verdict
 from generic.testing.drill.landscape.rules import judge
 from generic.testing.drill.landscape.run import LandscapeRun, shoot_of
@@ -27,7 +22,7 @@ def story(**changes):
     base = ShootStory(
         name="s1",
         technical_id="shoot--a",
-        moments=[Moment(at=2.0, text="Create Succeeded"), Moment(at=9.0, text="<gone>")],
+        moments=[Act(at=2.0, text="Create Succeeded"), Act(at=9.0, text="<gone>")],
         answers=[
             ForceAnswer(at=3.0, while_="Create Succeeded, no code", refusal=REFUSED),
             ForceAnswer(at=5.0, while_="Delete Error, ERR_A"),

@@ -147,7 +147,7 @@ def is_ended(client: socket.socket) -> bool:
     ],
 )
 def test_a_service_is_reached_by_dns_name_and_by_cluster_ip(world, target):
-    world.router.set("garden", "etcd", world.program(b"etcd").port)
+    world.router.replace("garden", {"etcd": {None: [world.program(b"etcd").port]}})
     client = world.unix()
     assert connected(client, target) == b"200 Connection established"
     assert client.recv(4) == b"etcd"
@@ -155,7 +155,9 @@ def test_a_service_is_reached_by_dns_name_and_by_cluster_ip(world, target):
 
 def test_a_short_name_is_resolved_in_the_namespace_of_the_proxy_user(world):
     for namespace in ("shoot--a--b", "shoot--c--d"):
-        world.router.set(namespace, "kube-apiserver", world.program(namespace.encode()).port)
+        world.router.replace(
+            namespace, {"kube-apiserver": {None: [world.program(namespace.encode()).port]}}
+        )
     client = world.tcp()
     headers = world.credential("shoot--c--d")
     assert connected(client, b"kube-apiserver:443", headers) == b"200 Connection established"
@@ -174,7 +176,7 @@ def test_a_short_name_is_resolved_in_the_namespace_of_the_proxy_user(world):
     ],
 )
 def test_there_is_no_way_to_a_target_without_a_route(world, target):
-    world.router.set("garden", "etcd", world.program().port)
+    world.router.replace("garden", {"etcd": {None: [world.program().port]}})
     client = world.unix()
     assert connected(client, target) == b"502 Bad Gateway"
     assert b"no route to" in rest_of(client)
@@ -189,8 +191,8 @@ def test_ports_of_the_machine_that_no_route_names_are_out_of_reach(world):
 
 
 def test_a_port_of_a_service_has_its_own_route(world):
-    world.router.set("garden", "etcd", world.program(b"any").port)
-    world.router.set("garden", "etcd", world.program(b"443").port, 443)
+    ports = {None: [world.program(b"any").port], 443: [world.program(b"443").port]}
+    world.router.replace("garden", {"etcd": ports})
     answers = []
     for port in (b"443", b"8080"):
         client = world.unix()
@@ -199,11 +201,10 @@ def test_a_port_of_a_service_has_its_own_route(world):
     assert answers == [b"443", b"any"]
 
 
-def test_the_program_set_last_serves_and_the_others_follow_it(world):
+def test_the_first_program_serves_and_the_others_follow_it(world):
     old = world.program(b"old")
     new = world.program(b"new")
-    for program in (old, new):
-        world.router.set("garden", "etcd", program.port)
+    world.router.replace("garden", {"etcd": {None: [new.port, old.port]}})
 
     def answer() -> bytes:
         client = world.unix()
@@ -213,17 +214,16 @@ def test_the_program_set_last_serves_and_the_others_follow_it(world):
     assert answer() == b"new"
     new.close()  # it crashed, which the one that sets the routes does not know yet
     assert answer() == b"old"
-    world.router.remove("garden", "etcd", new.port)
+    world.router.replace("garden", {"etcd": {None: [old.port]}})
     assert world.router.find("garden", "etcd", 443) == [old.port]
-    world.router.remove("garden", "etcd", old.port)
-    world.router.remove("garden", "absent", old.port)
+    world.router.replace("garden", {})
     assert connected(world.unix(), b"etcd.garden:443") == b"502 Bad Gateway"
 
 
 def test_a_program_that_does_not_listen_is_a_bad_gateway(world):
     program = world.program()
     program.close()
-    world.router.set("garden", "etcd", program.port)
+    world.router.replace("garden", {"etcd": {None: [program.port]}})
     client = world.unix()
     assert connected(client, b"etcd.garden:443") == b"502 Bad Gateway"
     assert b"does not accept connections" in rest_of(client)
@@ -238,13 +238,13 @@ def test_a_program_that_does_not_listen_is_a_bad_gateway(world):
     ],
 )
 def test_a_second_local_client_without_the_credential_is_refused(world, headers):
-    world.router.set("garden", "etcd", world.program().port)
+    world.router.replace("garden", {"etcd": {None: [world.program().port]}})
     client = world.tcp()
     assert connected(client, b"etcd.garden:443", headers) == b"407 Proxy Authentication Required"
 
 
 def test_the_credential_of_another_run_is_refused(world, tmp_path):
-    world.router.set("garden", "etcd", world.program().port)
+    world.router.replace("garden", {"etcd": {None: [world.program().port]}})
     other = Router(lambda _host: None)
     headers = b"Proxy-Authorization: Basic " + b64encode(
         urlsplit(other.proxy_url("garden")).netloc.partition("@")[0].encode()
@@ -263,7 +263,7 @@ def test_only_the_user_can_open_the_unix_socket(world):
 def test_the_socket_of_a_killed_router_is_replaced(world):
     again = Router(lambda _host: None)
     again.start(world.uds)
-    again.set("garden", "etcd", world.program().port)
+    again.replace("garden", {"etcd": {None: [world.program().port]}})
     try:
         assert connected(world.unix(), b"etcd.garden:443") == b"200 Connection established"
     finally:
@@ -312,7 +312,7 @@ def test_a_slow_head_ends_after_its_time(world, monkeypatch):
 
 def test_many_silent_clients_do_not_keep_others_out(world, monkeypatch):
     monkeypatch.setattr(module, "MAX_UNKNOWN", 4)
-    world.router.set("garden", "etcd", world.program().port)
+    world.router.replace("garden", {"etcd": {None: [world.program().port]}})
     client = world.tcp()
     headers = world.credential()
     assert connected(client, b"etcd.garden:443", headers) == b"200 Connection established"
@@ -326,7 +326,7 @@ def test_many_silent_clients_do_not_keep_others_out(world, monkeypatch):
 
 def test_a_client_that_ended_its_side_receives_the_whole_answer(world):
     program = world.program(b"x" * 3_000_000)
-    world.router.set("garden", "etcd", program.port)
+    world.router.replace("garden", {"etcd": {None: [program.port]}})
     client = world.unix()
     client.sendall(b"CONNECT etcd.garden:443 HTTP/1.1\r\n\r\nsent with the request")
     client.shutdown(socket.SHUT_WR)
@@ -339,7 +339,7 @@ def test_a_silent_rest_of_a_half_closed_connection_ends_after_its_time(world, mo
     monkeypatch.setattr(module, "HALF_CLOSED_SECONDS", 0.2)
     listener = socket.create_server(("127.0.0.1", 0))  # accepts, and never answers
     with listener:
-        world.router.set("garden", "etcd", listener.getsockname()[1])
+        world.router.replace("garden", {"etcd": {None: [listener.getsockname()[1]]}})
         client = world.unix()
         connected(client, b"etcd.garden:443")
         client.shutdown(socket.SHUT_WR)
@@ -350,7 +350,7 @@ def test_a_silent_rest_of_a_half_closed_connection_ends_after_its_time(world, mo
 
 def test_the_end_of_a_client_ends_the_connection_to_the_program(world):
     program = world.program()
-    world.router.set("garden", "etcd", program.port)
+    world.router.replace("garden", {"etcd": {None: [program.port]}})
     client = world.unix()
     connected(client, b"etcd.garden:443")
     client.close()
@@ -359,7 +359,7 @@ def test_the_end_of_a_client_ends_the_connection_to_the_program(world):
 
 def test_stop_ends_everything(world):
     program = world.program()
-    world.router.set("garden", "etcd", program.port)
+    world.router.replace("garden", {"etcd": {None: [program.port]}})
     open_ = world.unix()
     waiting = world.tcp()
     connected(open_, b"etcd.garden:443")

@@ -2,16 +2,7 @@
 
 import attrs
 
-from generic.testing.drill.evidence import Evidence
-
-
-@attrs.frozen(kw_only=True)
-class Moment:
-    """A change that the owner of a Shoot sees, or what the drill did."""
-
-    at: float
-    """Seconds since the drill began."""
-    text: str
+from generic.testing.drill.evidence import Act, Evidence
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +22,8 @@ class ShootStory:
 
     name: str
     technical_id: str = ""
-    moments: list[Moment] = attrs.field(factory=list)
+    moments: list[Act] = attrs.field(factory=list)
+    """The changes that its owner saw, and the steps of the drill."""
     answers: list[ForceAnswer] = attrs.field(factory=list)
     """Each answer that differs from the one before."""
     codes: list[str] = attrs.field(factory=list)

@@ -17,12 +17,7 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.evidence import Act
 from generic.testing.drill.judge import check_tags
-from generic.testing.drill.landscape.evidence import (
-    ForceAnswer,
-    LandscapeEvidence,
-    Moment,
-    ShootStory,
-)
+from generic.testing.drill.landscape.evidence import ForceAnswer, LandscapeEvidence, ShootStory
 from generic.testing.drill.landscape.extensionsdown import (
     SCENARIO,
     TEXT,
@@ -219,13 +214,14 @@ class LandscapeRun:
             self._note(story, str(view))
 
     def _note(self, story: ShootStory, text: str) -> None:
-        story.moments.append(Moment(at=self._observer.now(), text=text))
+        story.moments.append(Act(at=self._observer.now(), text=text))
         self._watcher.say(f"{story.name}: {text}")
 
     def _act(self, text: str) -> None:
-        self.evidence.acts.append(Act(at=self._observer.now(), text=text))
+        act = Act(at=self._observer.now(), text=text)
+        self.evidence.acts.append(act)
         for story in self._stories.values():
-            story.moments.append(Moment(at=self._observer.now(), text=text))
+            story.moments.append(act)
         self._watcher.say(text)
 
     def _wait(self, what: str, seconds: float, reached: Reached) -> bool:
