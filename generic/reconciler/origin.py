@@ -139,8 +139,12 @@ def _reference(obj: Raw) -> str:
 
 def version_of(actuator: Actuator[Any]) -> str:
     """Return the distribution of the author's actuator and its version: "NAME VERSION", or ""."""
-    package = type(innermost(actuator)).__module__.partition(".")[0]
-    return _version_of_package(package)
+    return version_of_class(type(innermost(actuator)))
+
+
+def version_of_class(cls: type) -> str:
+    """Return the distribution of a class and its version: "NAME VERSION", or ""."""
+    return _version_of_package(cls.__module__.partition(".")[0])
 
 
 @cache

@@ -29,6 +29,7 @@ from actuator.v1alpha1 import BackupEntry
 from generic.kube.crds import crd
 from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.webhooks import Webhook
+from generic.reconciler.origin import version_of_class
 from generic.testing.garden.backups import BACKUPS, backup_namespace
 from generic.testing.minimal import USER_DATA, example_spec, has_pools
 from generic.testing.shootapi import ShootServers
@@ -302,6 +303,12 @@ class CombinedRehearsal:
     def references(self) -> list[str]:
         """The class of each rehearsal as MODULE:CLASS, so that another process can create it."""
         return [f"{type(part).__module__}:{type(part).__qualname__}" for part in self.parts]
+
+    @property
+    def versions(self) -> str:
+        """The distributions of the rehearsals and their versions, as far as they are installed."""
+        found = {version_of_class(type(part)) for part in self.parts}
+        return ", ".join(sorted(found - {""}))
 
     @property
     def is_shared(self) -> bool:

@@ -207,7 +207,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
     "generic/testing/resourcemanager.py": {"ResourceManager._say": (1, TESTING)},
     # Commands show ages, and write what their user decides.
     "generic/tools/cli/drain.py": {"_print_table": (1, SHOWN)},
-    "generic/tools/cli/drill.py": {"_hold_all": (1, SHOWN)},
+    "generic/tools/cli/drill.py": {"_now": (1, SHOWN)},
     "generic/tools/cli/explain.py": {"explain": (1, SHOWN)},
     "generic/tools/cli/record.py": {"_export": (1, SHOWN), "_summary": (1, SHOWN)},
     "generic/tools/cli/orphans.py": {"_close": (1, SHOWN), "_table": (1, SHOWN)},

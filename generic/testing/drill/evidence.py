@@ -89,6 +89,8 @@ class Origin:
     commit: str = ""
     """Of the current folder, as `git describe` names it."""
     command: str = ""
+    extensions: str = ""
+    """The rehearsed distributions and their versions, as far as they are installed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,6 +103,8 @@ class DrillCluster:
     server_version: str
     context: str = ""
     """Of the kubeconfig; "": an embedded cluster of the drill's own."""
+    identity: str = ""
+    """Of the existing seed, or the UID of its kube-system; "": an embedded cluster."""
 
     def __str__(self) -> str:
         which = f"context {self.context}" if self.context else "an embedded cluster"

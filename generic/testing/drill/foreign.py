@@ -26,6 +26,7 @@ from generic.manager.options import Options
 from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, RECORD_KINDS, SHOOT_LABEL
 from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
+from generic.testing.drill.seedlist import identity_of
 from generic.testing.drill.world import DrillWorld, beside, manager_for, outside, target_of
 from generic.testing.garden import NAMESPACES, Garden
 from generic.testing.garden.cleanup import ALL, CONFIRM, Own
@@ -51,7 +52,8 @@ def foreign_world(
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
-        target = attrs.evolve(target_of(admin), context=context or "")
+        facts = {"context": context or "", "identity": identity_of(admin)}
+        target = attrs.evolve(target_of(admin), **facts)
         options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
         ended: list[DeletionEnded] = []
         manager = manager_for(actuators, [names.type], options, None, ended.append)

@@ -1,8 +1,11 @@
-"""The index of `actuator drill --all`, for people, programs, and CI systems (JUnit XML)."""
+"""The index of many drills, for people, programs, and CI systems (JUnit XML).
+
+An earlier index tells which rounds are finished, so that they are not repeated.
+"""
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -15,10 +18,10 @@ from actuator.meta import Raw
 from generic.kube.canonical import digest
 from generic.kube.plain import json_text, plain
 from generic.kube.printable import printable
-from generic.testing.drill.all import RoundResult
+from generic.testing.drill.all import Round, RoundResult
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.report import write_all
+from generic.testing.drill.report import read_findings, write_all
 
 _VERSION = 1
 _HASH = "sha256"
@@ -35,15 +38,28 @@ class Index:
     started: str
     """RFC 3339."""
     origin: Origin
+    shoots: int = 0
+    """Of each drill."""
+    rehearsals: Sequence[str] = ()
+    """MODULE:CLASS."""
     held: Sequence[RoundResult]
+
+    @property
+    def seeds(self) -> Mapping[str, list[RoundResult]]:
+        """The rounds of each existing seed, by its context."""
+        names = dict.fromkeys(item.round.seed for item in self.held if item.round.seed)
+        return {name: [item for item in self.held if item.round.seed == name] for name in names}
 
 
 @attrs.frozen(kw_only=True)
 class RoundEntry:
     """A round in index.json; the fields are those of RoundResult."""
 
+    seed: str
+    identity: str
     scenario: str
     injected: str
+    started: str
     verdict: str
     problems: list[str]
     report: str | None
@@ -60,6 +76,8 @@ class IndexFile:
     title: str
     started: str
     origin: Origin
+    shoots: int
+    rehearsals: list[str]
     passed: bool
     rounds: list[RoundEntry]
     sha256: str = ""
@@ -70,14 +88,9 @@ class AlteredIndex(ConfigurationError):
     """An index.json was changed after it was written."""
 
 
-def is_index(path: Path) -> bool:
-    """Return whether the file is an index.json, also an altered one. Raises OSError."""
-    return _content(path) is not None
-
-
 def read_index(path: Path) -> IndexFile:
     """Read an index.json. Raises ConfigurationError if it is none or altered, and OSError."""
-    content = _content(path)
+    content = index_content(path)
     none = f"{path}: not an index.json of `actuator drill --all`; select that file"
     if content is None:
         raise ConfigurationError(none)
@@ -101,6 +114,43 @@ def report_state(folder: Path, entry: RoundEntry) -> str:
     return "missing" if found is None else "unchanged" if found == entry.sha256 else "altered"
 
 
+def finished(folder: Path, index: Index) -> dict[Round, RoundResult]:
+    """Return the rounds of `index` that need no repetition: by the index.json in the folder.
+
+    Their rules hold and their reports are unchanged; versions, settings and seeds are the same.
+    Raises ConfigurationError if that index.json is altered, and OSError.
+    """
+    path = folder / "index.json"
+    if not path.exists():
+        return {}
+    former = read_index(path)
+    if _settings(former) != _settings(index):
+        return {}
+    found = {(item.seed, item.scenario, item.injected): item for item in former.rounds}
+    kept: dict[Round, RoundResult] = {}
+    for item in index.held:
+        drill = item.round
+        entry = found.get((drill.seed, drill.scenario, drill.injected))
+        if entry is None or entry.verdict != "holds" or not entry.report:
+            continue
+        is_same = item.identity in (entry.identity, "")  # "": it cannot be asked now
+        if is_same and report_state(folder, entry) == "unchanged":
+            kept[drill] = RoundResult(
+                round=drill,
+                findings=read_findings(folder / entry.report),
+                drill=Path(entry.report).stem.partition("-")[2],
+                identity=entry.identity,
+                started=entry.started,
+                seconds=entry.seconds,
+            )
+    return kept
+
+
+def _settings(index: Index | IndexFile) -> tuple[object, ...]:
+    """Return what has to be equal, so that results of one run count in another."""
+    return [*index.rehearsals], index.shoots, attrs.evolve(index.origin, command="")
+
+
 def write_index(folder: Path, index: Index) -> None:
     """Write index.html, index.json and junit.xml. Raises OSError."""
     texts = {
@@ -117,7 +167,11 @@ def page_of(index: Index) -> str:
 
     findings = [Finding(rule="", title="", problems=tuple(item.told)) for item in index.held]
     verdict = f"{sum(not item.told for item in index.held)} of {len(index.held)} rounds hold."
-    return render("index", findings, what="All drills", verdict=verdict, index=index)
+    if seeds := index.seeds:
+        whole = sum(not any(item.told for item in items) for items in seeds.values())
+        verdict = f"Each drill holds in {whole} of {len(seeds)} seeds. {verdict}"
+    what = "Drills in seeds" if seeds else "All drills"
+    return render("index", findings, what=what, verdict=verdict, index=index, seeds=seeds)
 
 
 def _hash(report: Path) -> str | None:
@@ -125,8 +179,8 @@ def _hash(report: Path) -> str | None:
     return hashlib.sha256(report.read_bytes()).hexdigest() if report.is_file() else None
 
 
-def _content(path: Path) -> Raw | None:
-    """Return what an index.json contains; None for another file."""
+def index_content(path: Path) -> Raw | None:
+    """Return what an index.json contains, also an altered one; None for another file."""
     try:
         found = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
@@ -147,8 +201,11 @@ def _json(folder: Path, index: Index) -> str:
     reports = [item.report and item.report.with_suffix(".json") for item in index.held]
     rounds = [
         RoundEntry(
+            seed=item.round.seed,
+            identity=item.identity,
             scenario=item.round.scenario,
             injected=item.round.injected,
+            started=item.started,
             verdict=item.verdict.lower(),
             problems=item.told,
             report=str(report) if report else None,
@@ -162,6 +219,8 @@ def _json(folder: Path, index: Index) -> str:
         title=index.title,
         started=index.started,
         origin=index.origin,
+        shoots=index.shoots,
+        rehearsals=[*index.rehearsals],
         passed=all(item.verdict == "holds" for item in index.held),
         rounds=rounds,
     )
@@ -172,9 +231,9 @@ def _junit(index: Index) -> str:
     """Return a suite for each round, with a case for each rule and one for the round itself."""
     root = Element("testsuites", name=printable(f"{index.origin.command}: {index.title}"))
     for item in index.held:
-        name = f"{item.round.scenario}, {item.round.injected}"
+        name = item.round.title
         seconds = f"{item.seconds:.1f}"
-        suite = SubElement(root, "testsuite", name=name, timestamp=index.started, time=seconds)
+        suite = SubElement(root, "testsuite", name=name, timestamp=item.started, time=seconds)
         case = SubElement(suite, "testcase", classname=name, name="the round ran", time=seconds)
         if item.problem:
             _result(case, "error", item.problem)

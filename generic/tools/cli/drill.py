@@ -18,15 +18,16 @@ from actuator.meta import format_time
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.serving import logs
-from generic.testing.drill.all import Round, RoundResult, rounds
+from generic.testing.drill.all import INTERRUPTED, NOT_BEGUN, Round, RoundResult, rounds
 from generic.testing.drill.breaks import BREAKS, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Evidence, Origin
-from generic.testing.drill.index import Index, write_index
+from generic.testing.drill.index import Index, finished, write_index
 from generic.testing.drill.judge import Finding, unwritten
 from generic.testing.drill.names import Names
 from generic.testing.drill.paths import PATHS
 from generic.testing.drill.report import check_folder
 from generic.testing.drill.scenarios import OWN, Scenario, default_scenario, refusal, scenario_of
+from generic.testing.drill.seedlist import read_contexts, survey
 from generic.testing.drill.settings import DrillSettings
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
@@ -35,7 +36,8 @@ from generic.tools.cli.load import load_rehearsals
 from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.cli.versions import product_version
 
-_NOT_WITH_ALL = ("break_rule", "kubeconfig", "random_seed")
+_NOT_WITH_ALL = ("break_rule", "random_seed")
+_OF_SEEDS = ("kubeconfig", "context", "contexts", "resume")
 
 
 @click.command(cls=CheckCommand)
@@ -55,6 +57,13 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "random_seed")
 @click.option("--all", "everything", is_flag=True, help="All scenarios, also with faults.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig of a real seed.")
 @click.option("--context", help="Context; required with --kubeconfig.")
+@click.option(
+    "--contexts",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Drill one seed after the other: those of these contexts, one a line.",
+)
+@click.option("--resume", is_flag=True, help="Skip drills of --output that are finished and hold.")
 @click.option(
     "--break",
     "break_rule",
@@ -89,6 +98,11 @@ def drill(
     scenario runs alone, and again while the API server restarts, watches end, requests fail, and
     calls hang.
 
+    With --contexts, the drill runs in each of these seeds, and an index has all of them; with
+    --all, each scenario of the rehearsals runs there, without faults. A seed that does not answer
+    stops no other. With --resume, drills that hold are not repeated, unless the extension, its
+    commit, the settings or the seed changed.
+
     With --landscape, Shoots of a real Gardener on this machine are deleted by their owner, get
     stuck, and are force-deleted by gardenlet; by default with the AWS sample and the local sample.
 
@@ -99,7 +113,7 @@ def drill(
     level = given.pop("log_level")
     given["shoots"] = given["shoots"] or (1 if landscape else 10)
     if landscape:
-        if everything or path or any(given[name] for name in (*_NOT_WITH_ALL, "context")):
+        if everything or path or any(given[name] for name in (*_NOT_WITH_ALL, *_OF_SEEDS)):
             raise click.UsageError("--landscape takes --scenario, --shoots and --output only")
         _drill_landscape(rehearsals, scenario, given["shoots"], level, output)
         return
@@ -109,21 +123,25 @@ def drill(
         )
     rehearsal = load_rehearsals(rehearsals)
     chosen = scenario_of(scenario or default_scenario(rehearsal.scenarios), path or "")
-    if not everything and (problem := refusal(rehearsal, chosen)):
+    if (given["kubeconfig"] or not everything) and (problem := refusal(rehearsal, chosen)):
         raise click.UsageError(problem)
+    contexts = given.pop("contexts")
+    resume = given.pop("resume")
     settings = DrillSettings(
         scenario=chosen.name,
         path=f"{path}: {PATHS[path]}" if path else "",
         patience=_patience(chosen, given["break_rule"]),
-        origin=_origin(),
+        origin=_origin(rehearsal),
         **given,
     )
-    _check(chosen, settings)
+    _check(chosen, settings, contexts, resume=resume and not everything)
     logs.configure(level or "info", "text", only_authors=level is None)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     check_folder(output)
-    if everything:
-        _hold_all(settings, rehearsals, output)
+    if everything or contexts:
+        scenarios = [*rehearsal.scenarios] if everything else [chosen.name]
+        planned = _planned(settings, rehearsal, contexts, scenarios)
+        _hold_all(planned, settings, rehearsals, output, resume=resume)
         return
     _, findings = _hold(settings, rehearsal, output)
     _say_unnoticed(settings.break_rule, findings)
@@ -163,7 +181,7 @@ def _drill_landscape(
     settings = DrillSettings(
         scenario=chosen,
         shoots=shoots,
-        origin=_origin(),
+        origin=_origin(rehearsal),
     )
     terminal = Terminal()
     opening = landscape_world(references, rehearsal, 1, terminal.say)
@@ -172,14 +190,19 @@ def _drill_landscape(
     _answer(findings, unwritten(findings))
 
 
-def _check(scenario: Scenario, settings: DrillSettings) -> None:
+def _check(
+    scenario: Scenario, settings: DrillSettings, contexts: Path | None, *, resume: bool
+) -> None:
     """Raise UsageError for options that cannot be combined."""
     broken = settings.break_rule
     what = f"path {scenario.path}" if scenario.path else f"scenario {scenario.name}"
     if settings.random_seed and scenario.course is not None:
         raise click.UsageError("--random-seed requires --scenario migration")
-    if (settings.kubeconfig is None) != (settings.context is None):
-        raise click.UsageError("set --kubeconfig and --context together")
+    if (settings.kubeconfig is not None) != ((settings.context is None) != (contexts is None)):
+        why = "set --kubeconfig and --context together, or --kubeconfig and --contexts"
+        raise click.UsageError(why)
+    if resume and not contexts:
+        raise click.UsageError("--resume requires --all or --contexts")
     if settings.kubeconfig and (broken or scenario.path or scenario.name in OWN):
         option = "--break" if broken else "--path" if scenario.path else what
         raise click.UsageError(f"{option} requires the embedded cluster; remove --kubeconfig")
@@ -187,18 +210,51 @@ def _check(scenario: Scenario, settings: DrillSettings) -> None:
         raise click.UsageError(f"--break {broken}: {what} has the invariants {', '.join(judged)}")
 
 
-def _origin() -> Origin:
-    """Return the tested version, the commit of the current folder, and this command."""
+def _origin(rehearsal: CombinedRehearsal) -> Origin:
+    """Return the tested versions, the commit of the current folder, and this command."""
     git = ["git", "describe", "--always", "--dirty"]
     commit = ""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=True)
         commit = done.stdout.strip()
     command = shlex.join(["actuator", *sys.argv[1:]])
-    return Origin(version=product_version(), commit=commit, command=command)
+    versions = {"version": product_version(), "extensions": rehearsal.versions}
+    return Origin(commit=commit, command=command, **versions)
 
 
-def _hold_all(settings: DrillSettings, references: Sequence[str], output: Path) -> None:
+def _planned(
+    settings: DrillSettings,
+    rehearsal: CombinedRehearsal,
+    contexts: Path | None,
+    scenarios: Sequence[str],
+) -> list[RoundResult]:
+    """Return the rounds to run. Those of a seed that does not answer have a problem already."""
+    if not settings.kubeconfig:
+        return [RoundResult(round=round_, problem=NOT_BEGUN) for round_ in rounds(rehearsal)]
+    from generic.tools.cli.terminal import DrillScreen
+
+    names = read_contexts(contexts) if contexts else [str(settings.context)]
+    DrillScreen().print(f"Reading the identities of {len(names)} seeds", soft_wrap=True)
+    return [
+        RoundResult(
+            round=Round(scenario, seed=seed.context),
+            problem=seed.problem or NOT_BEGUN,
+            identity=seed.identity,
+            started=_now() if seed.problem else "",
+        )
+        for seed in survey(settings.kubeconfig, names)
+        for scenario in scenarios
+    ]
+
+
+def _hold_all(
+    planned: Sequence[RoundResult],
+    settings: DrillSettings,
+    references: Sequence[str],
+    output: Path,
+    *,
+    resume: bool,
+) -> None:
     """Run all rounds, each with a new rehearsal. Raises No if a rule is broken.
 
     The index is written before each round and at the end, so that it is there after any end.
@@ -206,22 +262,29 @@ def _hold_all(settings: DrillSettings, references: Sequence[str], output: Path) 
     from generic.tools.cli.terminal import DrillScreen, show_rounds
 
     rehearsal = load_rehearsals(references)
-    held = [RoundResult(round=round_, problem="not begun") for round_ in rounds(rehearsal)]
+    held = [*planned]
     index = Index(
         id=Names().id,
         title=rehearsal.title,
-        started=format_time(SystemClock().now()),
+        started=_now(),
         origin=settings.origin,
+        shoots=settings.shoots,
+        rehearsals=rehearsal.references,
         held=held,
     )
+    kept = finished(output, index) if resume else {}
+    held[:] = [kept.get(item.round, item) for item in planned]
     try:
-        for number, element in enumerate(item.round for item in [*held]):
-            title = f"\n{number + 1} of {len(held)}: {element.scenario}, {element.injected}"
+        for number, item in enumerate([*held]):
+            title = f"\n{number + 1} of {len(held)}: {item.round.title}"
+            if item.problem != NOT_BEGUN:
+                title += f": {item.problem or 'finished before'}"
             DrillScreen().print(title, soft_wrap=True)
-            held[number] = RoundResult(round=element, problem="interrupted")
-            _save(output, index)
-            found = load_rehearsals(references)
-            held[number] = _hold_one(element, settings, found, output / element.folder)
+            if item.problem == NOT_BEGUN:
+                begun = attrs.evolve(item, started=_now(), problem=INTERRUPTED)
+                held[number] = begun
+                _save(output, index)
+                held[number] = _hold_one(begun, settings, load_rehearsals(references), output)
     finally:
         lost = _save(output, index)
         show_rounds(held, output)
@@ -230,6 +293,10 @@ def _hold_all(settings: DrillSettings, references: Sequence[str], output: Path) 
         f"{left} of {len(held)} rounds could not run, or wrote no report" if left else ""
     )
     _answer([finding for item in held for finding in item.findings], problem)
+
+
+def _now() -> str:
+    return format_time(SystemClock().now())
 
 
 def _save(output: Path, index: Index) -> str:
@@ -242,24 +309,20 @@ def _save(output: Path, index: Index) -> str:
 
 
 def _hold_one(
-    one: Round, settings: DrillSettings, rehearsal: CombinedRehearsal, output: Path
+    begun: RoundResult, settings: DrillSettings, rehearsal: CombinedRehearsal, output: Path
 ) -> RoundResult:
     """Run one round; an error is part of the result, so that the next rounds run."""
     began = time.monotonic()
-    patience = _patience(scenario_of(one.scenario), None)
-    mine = attrs.evolve(one.settings(settings), patience=patience)
+    patience = _patience(scenario_of(begun.round.scenario), None)
+    mine = attrs.evolve(begun.round.settings(settings), patience=patience)
     try:
-        drill, findings = _hold(mine, rehearsal, output)
+        id_, findings = _hold(mine, rehearsal, output / begun.round.folder)
+        problem = unwritten(findings)
+        drill_id = "" if problem else id_
+        ended = attrs.evolve(begun, findings=findings, problem=problem, drill=drill_id)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        problem = f"not run: {error}"
-        return RoundResult(round=one, problem=problem, seconds=time.monotonic() - began)
-    return RoundResult(
-        round=one,
-        findings=findings,
-        problem=(problem := unwritten(findings)),
-        drill="" if problem else drill,
-        seconds=time.monotonic() - began,
-    )
+        ended = attrs.evolve(begun, problem=str(error))
+    return attrs.evolve(ended, seconds=time.monotonic() - began)
 
 
 def _hold(

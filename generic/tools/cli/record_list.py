@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
+from actuator.errors import ConfigurationError
 from actuator.meta import Raw, parse_time, value_at
 from generic.kube.printable import echo
 from generic.manager.orphans.ledger import read_records
 from generic.reconciler.orphans import ForceDeletionRecord
 from generic.serving.metrics import Outcome
+from generic.testing.drill.index import read_index
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.grouping import FORCED, by_option, print_groups, row_table
 from generic.tools.cli.load import output_option, print_list, with_flags
@@ -23,6 +25,7 @@ _VERSION = 1
 """Version of the JSON formats: increased when a field is removed or changes its meaning."""
 _EACH = ("finished", "kind", "project", "shoot", "outcome", "confirmed-by")
 """The fields in the table of single records."""
+_ORIGIN = ("extensions", "version", "commit")
 
 
 @click.command("list")
@@ -66,36 +69,57 @@ def list_drills(since: datetime, until: datetime | None, output: str, folder: Pa
     """List the drills of a period, from their reports below FOLDER, oldest first.
 
     CLUSTER is the context of the kubeconfig, "embedded" for a drill on its own cluster. "planted":
-    the drill ran with --break. Files that are no report of a drill are named on stderr.
+    the drill ran with --break. Seeds that could not be checked are listed from each index of
+    `actuator drill --contexts`. Files that are no report of a drill, or an altered index, are
+    named on stderr.
     """
     found: list[Raw] = []
-    for path in sorted(folder.rglob("report-*.json")):
-        try:
-            drill = _drill(path)
-            is_wanted = is_within(drill["started"], since, until)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            echo(f"{path}: not a report of a drill", err=True)
-            continue
-        if is_wanted:
-            found.append(drill)
+    for name, read in (("report", _drill), ("index", _unchecked)):
+        for path in sorted(folder.rglob(f"{name}-*.json")):
+            try:
+                drills = read(path)
+                found += [drill for drill in drills if is_within(drill["started"], since, until)]
+            except ConfigurationError as error:
+                echo(error, err=True)
+            except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                echo(f"{path}: not a report of a drill", err=True)
     found.sort(key=lambda drill: (parse_time(drill["started"]), drill["cluster"]))
     data = {"version": _VERSION, "drills": found}
     names = [drill["cluster"] for drill in found]
-    print_list(output, data, names, partial(row_table, found), "no drill started in this period")
+    rows = [{key: drill[key] for key in drill if key != "identity"} for drill in found]
+    print_list(output, data, names, partial(row_table, rows), "no drill started in this period")
 
 
-def _drill(path: Path) -> Raw:
+def _unchecked(path: Path) -> list[Raw]:
+    """Return the facts of rounds that could not be checked. Raises ConfigurationError, OSError."""
+    index = read_index(path)
+    return [
+        {
+            "started": entry.started,
+            "cluster": entry.seed or "embedded",
+            "identity": entry.identity,
+            "scenario": entry.scenario,
+            **{name: getattr(index.origin, name) for name in _ORIGIN},
+            "result": f"could not check: {'; '.join(entry.problems)}",
+        }
+        for entry in index.rounds
+        if entry.verdict == "could not check"
+    ]
+
+
+def _drill(path: Path) -> list[Raw]:
     """Return the facts of a report. Raises many errors for another file."""
     report = json.loads(path.read_text(encoding="utf-8"))
     evidence = report["evidence"]
     context = value_at(evidence, "target", "context")
     broken = ", ".join(str(item["rule"]) for item in report["findings"] if item["problems"])
     planted = " (planted)" if evidence.get("broken") else ""
-    return {
+    facts = {
         "started": evidence["started"],
         "cluster": str(context or ("embedded" if evidence.get("target") else "landscape")),
+        "identity": str(value_at(evidence, "target", "identity") or ""),
         "scenario": str(evidence["scenario"]),
-        "version": str(value_at(evidence, "origin", "version") or ""),
-        "commit": str(value_at(evidence, "origin", "commit") or ""),
+        **{name: str(value_at(evidence, "origin", name) or "") for name in _ORIGIN},
         "result": "holds" if report["passed"] else f"BROKEN: {broken}{planted}",
     }
+    return [facts]

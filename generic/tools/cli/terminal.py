@@ -122,11 +122,11 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
 
 def show_rounds(held: Sequence[RoundResult], output: Path) -> None:
     """Print a line for each round of `actuator drill --all`, and the folder of the reports."""
-    table = new_table("scenario", "injected", "verdict", title="Results")
+    table = new_table("round", "verdict", title="Results")
     table.add_column("seconds", justify="right")
     for item in held:
-        answer = verdict(not item.told, "; ".join(item.told), item.verdict)
-        table.add_row(item.round.scenario, item.round.injected, answer, f"{item.seconds:.1f}")
+        answer = verdict(not item.told, "; ".join(item.told), f"{item.verdict}:")
+        table.add_row(item.round.title, answer, f"{item.seconds:.1f}")
     console = DrillScreen()
     console.print(table)
     holding = sum(item.verdict == "holds" for item in held)

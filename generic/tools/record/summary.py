@@ -38,11 +38,12 @@ class _Records:
 def drill_rows(path: Path) -> Iterator[Row]:
     """Yield a row for each round in an index.json. Raises ConfigurationError and OSError."""
     index = read_index(path)
-    run = (index.started, f"{index.title} ({index.origin.version})")
+    title = f"{index.title} ({index.origin.extensions or index.origin.version})"
     for entry in index.rounds:
         verdict = "; ".join([entry.verdict, *entry.problems])
         result = (verdict, f"{entry.seconds:.1f}", report_state(path.parent, entry))
-        yield *run, entry.scenario, entry.injected, *result
+        seed = f"{entry.seed} ({entry.identity or 'unknown'})" if entry.seed else "embedded"
+        yield entry.started or index.started, title, seed, entry.scenario, entry.injected, *result
 
 
 def page(export: Export, drills: Sequence[Row], source: str) -> str:

@@ -84,6 +84,10 @@ ELSEWHERE = {
     ),
     r"actuator drill --kubeconfig FILE --context NAME MODULE:REHEARSAL": DRILL
     + "test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_only",
+    r"actuator drill (--kubeconfig .*)?--contexts( .*)?": (
+        "e2e/generic/test_drills_in_seeds.py"
+        "::test_seeds_are_drilled_after_an_interruption_and_an_altered_index_is_found"
+    ),
     r"actuator crds --rehearsal MODULE:CLASS": DRILL
     + "test_the_remedy_for_a_missing_crd_helps_and_the_drill_serves_its_own_shoots_only",
     r"actuator drill --all MODULE:REHEARSAL": (
@@ -198,10 +202,6 @@ PROGRAMS = {
     r"go run .*actionlint.*": "not executed: it asks a module proxy; test_workflows.py checks",
     r"kubectl (get|describe)": "the name of a command",
     r"kubectl exec .*": "not executed: no pods; unit/generic/test_operator_pages.py runs sh -c",
-    r"for context in .*": (
-        "unit/generic/test_operator_pages.py"
-        "::test_the_loop_over_seeds_resumes_with_those_that_have_no_report"
-    ),
     r"kubectl apply -f (DIR/controllerregistration|cloudprofile|shoot)\.yaml": GARDEN,
     r"kubectl get controllerinstallations": GARDEN,
     r"kubectl actuator( .*)?": ("unit/generic/test_kubectl_plugin.py::test_usage_names_the_plugin"),

@@ -1,5 +1,6 @@
 """The reports in a real browser: complete at any width, in light and dark mode, and accessible."""
 
+import attrs
 import pytest
 
 from generic.testing.drill.all import Round, RoundResult
@@ -51,7 +52,7 @@ FINDINGS = [Finding(rule="I1", title="t", problems=(LONG,))]
 ROUNDS = [
     RoundResult(round=Round("rain", CALM), findings=FINDINGS, drill="a1", seconds=3.0),
     RoundResult(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
-    RoundResult(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
+    RoundResult(round=Round("hail", CALM), problem=f"no cluster {LONG}", seconds=1.0),
 ]
 INDEX = Index(
     id="c3",
@@ -60,6 +61,11 @@ INDEX = Index(
     origin=Origin(version="1", commit="abc", command=f"actuator drill --all {LONG}"),
     held=ROUNDS,
 )
+IN_SEEDS = [
+    attrs.evolve(item, round=Round(scenario, seed=seed), identity=LONG if item.findings else "")
+    for seed in ("eu1", LONG)
+    for scenario, item in zip(("rain", "snow", "hail"), ROUNDS, strict=True)
+]
 ERROR = {"text": LONG, "codes": ["ERR_INFRA_UNAUTHENTICATED"], "count": 3}
 RECORDS = [
     forced(errors=[ERROR], outcome="orphaned", orphanCount=2, failedAttempts=3),
@@ -68,7 +74,9 @@ RECORDS = [
     orphan(status={"state": "Closed", "closedBy": LONG, "note": LONG}),
     {"kind": "Other", "name": LONG},
 ]
-DRILLS = [("2026-01-01T00:00:00Z", "Mine (1)", "rain", "nothing more", LONG, "3.0", "none")]
+DRILLS = [
+    ("2026-01-01T00:00:00Z", "Mine (1)", "embedded", "rain", "nothing more", LONG, "3.0", "none")
+]
 MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B")]
 
 
@@ -82,6 +90,7 @@ MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B"
         pytest.param(moved(), id="a migration"),
         pytest.param(moved(kills=[]), id="a failed migration"),
         pytest.param(page_of(INDEX), id="an index"),
+        pytest.param(page_of(attrs.evolve(INDEX, held=IN_SEEDS)), id="an index of seeds"),
         pytest.param(records_page(export(), [], "x"), id="no records"),
         pytest.param(records_page(export(*RECORDS), DRILLS, LONG), id="records"),
     ],

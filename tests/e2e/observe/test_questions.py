@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import attrs
 import pytest
 
 from actuator.codec import encode
@@ -30,6 +31,9 @@ from generic.reconciler.orphans import (
 )
 from generic.reconciler.orphans.forced import ForceDeletionSpec
 from generic.reconciler.orphans.kind import OrphanSpec
+from generic.testing.drill.all import Round, RoundResult
+from generic.testing.drill.evidence import Origin
+from generic.testing.drill.index import Index, write_index
 from generic.testing.envtest import Environment
 from generic.testing.seed import install
 from generic.tools.monitoring import GROUPS, rule_file
@@ -50,6 +54,7 @@ NAMESPACE = "shoot--web--shop"
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EXTENSION = "gardener-extension-aws"
 
+DRILLED = Origin(version="0.1.0", commit="v1.4.0", extensions=f"{EXTENSION} 1.4.0")
 SHOP = DeletionOrigin(
     seed="aws-eu1",
     project="web",
@@ -169,7 +174,7 @@ def report(folder: Path, number: int, *, context: str, started: str, broken: str
         finding["problems"] = ["as an example"] if finding["rule"] == broken else []
     evidence = drill["evidence"]
     evidence["started"] = started
-    evidence["origin"] = {"version": "0.1.0", "commit": "v1.4.0", "command": "actuator drill"}
+    evidence["origin"] = attrs.asdict(DRILLED)
     evidence["target"] = {"host": "https://seed", "context": context}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"report-{number}.json").write_text(json.dumps(drill))
@@ -180,6 +185,12 @@ def write_reports(folder: Path) -> None:
     report(folder / "aws-us1", 2, context="aws-us1", started="2026-10-05T08:00:00Z", broken="I1")
     report(folder / "aws-us1", 3, context="aws-us1", started="2026-10-06T08:00:00Z")
     report(folder / "aws-us1", 4, context="aws-us1", started="2026-09-30T08:00:00Z")
+    started = "2026-10-05T09:00:00Z"
+    silent = RoundResult(
+        round=Round("credentials-revoked", seed="aws-ap1"), problem="no answer", started=started
+    )
+    index = Index(id="q4", title="AWS", started=started, origin=DRILLED, held=[silent])
+    write_index(folder, index)
 
 
 def put_stuck_object(admin: HttpClient) -> str:

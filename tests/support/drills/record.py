@@ -25,7 +25,7 @@ from typing import Any
 import attrs
 import pytest
 
-from actuator.errors import ActuatorError, ApiError
+from actuator.errors import ActuatorError, ApiError, NotFound
 from actuator.interface import Resource, kind_of, resource_of
 from actuator.meta import Raw
 from generic.kube.client import HttpClient
@@ -80,6 +80,7 @@ class DrillRecord:
 
     def __init__(self, rehearsal: CombinedRehearsal, seed: DrillWorld, began: float) -> None:
         self.rehearsal, self.seed, self.began = rehearsal, seed, began
+        self.identity = _identity(seed.direct) if seed.target.context else ""
         self.kubernetes = json.loads(seed.direct.send("GET", "/version"))["gitVersion"]
         self.log = WatchLog()
         self.start, self.until = 0.0, math.inf
@@ -342,6 +343,23 @@ def another(told: Any) -> Any:
     return 7
 
 
+def _installed(rehearsal: CombinedRehearsal) -> str:
+    """The distributions of the rehearsals with their versions."""
+    packages = {type(part).__module__.split(".")[0] for part in rehearsal.parts}
+    names = {name for item in packages for name in metadata.packages_distributions().get(item, [])}
+    return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(names))
+
+
+def _identity(client: HttpClient) -> str:
+    """The identity of a seed: of its ConfigMap, or else the uid of its namespace kube-system."""
+    namespace = "/api/v1/namespaces/kube-system"
+    try:
+        found = json.loads(client.send("GET", f"{namespace}/configmaps/cluster-identity"))
+        return str(found["data"]["cluster-identity"])
+    except NotFound:
+        return str(json.loads(client.send("GET", namespace))["metadata"]["uid"])
+
+
 def _within(told: float, least: float, most: float) -> Any:
     """The reported number if it is possible, else the possible range."""
     return told if least <= told <= most else (least, most)
@@ -362,7 +380,7 @@ def _scenario_text(record: DrillRecord, told: Raw) -> str:
 def _target(record: DrillRecord, _told: Raw) -> Raw:
     context, host = record.flag("--context"), record.seed.direct.host
     known = {"host": host, "user": "admin", "context": context}
-    return known | {"serverVersion": record.kubernetes}
+    return known | {"serverVersion": record.kubernetes, "identity": record.identity}
 
 
 def _manager(record: DrillRecord, _told: Raw) -> str:
@@ -375,13 +393,14 @@ def _broken(record: DrillRecord, _told: Raw) -> str:
     return f"{rule}: {BREAKS[rule].text}" if rule else ""
 
 
-def _origin(_record: DrillRecord, told: Raw) -> Raw:
+def _origin(record: DrillRecord, told: Raw) -> Raw:
     told = told["origin"]
     known = metadata.version("gardener-actuator") in told["version"]
     return {
         "version": told["version"] if known else metadata.version("gardener-actuator"),
         "commit": told["commit"] if _commit() == told["commit"].removesuffix("-dirty") else "",
         "command": shlex.join(["actuator", *sys.argv[1:]]),
+        "extensions": _installed(record.rehearsal),
     }
 
 

@@ -15,19 +15,12 @@ from tests.support.pages.documented import ROOT
 STUB = """#!/bin/sh
 echo "$@" >> arguments
 printenv ACME_KEY >> environment
-while [ $# -gt 0 ]; do
-  if [ "$1" = --output ]; then
-    [ ! -e "fails-$(basename "$2")" ] || exit 3
-    mkdir -p "$2" && touch "$2/report.json"
-  fi
-  shift
-done
 """
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Path:
-    """A folder with the program, which cannot run in a context if the file fails-CONTEXT exists."""
+    """A folder with the program."""
     program = tmp_path / "actuator"
     program.write_text(STUB)
     program.chmod(0o755)
@@ -45,27 +38,6 @@ def run(script: str, folder: Path, given: str = "") -> None:
         timeout=60,
         env={"PATH": path},
     )
-
-
-def contexts(folder: Path) -> list[str]:
-    """The contexts of the drills that ran, in their order."""
-    log = folder / "arguments"
-    found = re.findall(r"--context (\S+)", log.read_text()) if log.exists() else []
-    log.unlink(missing_ok=True)
-    return found
-
-
-def test_the_loop_over_seeds_resumes_with_those_that_have_no_report(shell: Path) -> None:
-    page = (ROOT / "docs" / "drills.md").read_text()
-    (loop,) = re.findall(r"^```sh\n(for .*?)```", page, re.DOTALL | re.MULTILINE)
-    (shell / "fails-aws-eu1").touch()
-    run(loop, shell)
-    assert contexts(shell) == ["aws-eu1", "aws-us1"]
-    (shell / "fails-aws-eu1").unlink()
-    run(loop, shell)
-    assert contexts(shell) == ["aws-eu1"]
-    run(loop, shell)
-    assert contexts(shell) == []
 
 
 def test_credentials_for_verify_are_in_the_environment_and_in_no_argument(shell: Path) -> None:

@@ -318,10 +318,10 @@ INDEX = Index(
     id="c3",
     title="Lake",
     started="2026-09-01T00:00:00Z",
-    origin=Origin(version="0.1.0", commit="abc", command="actuator drill --all"),
+    origin=Origin(version="0.1.0", extensions="acme 1.4.0"),
     held=[
         RoundResult(round=Round("revoked", CALM), drill="a1", seconds=3.0),
-        RoundResult(round=Round("slow", CALM), problem="no cluster"),
+        RoundResult(round=Round("slow", seed="eu1"), problem="no cluster"),
     ],
 )
 
@@ -347,7 +347,8 @@ def test_drills_are_beside_real_deletions_with_the_state_of_their_reports(
     assert [tuple(row.values()) for row in drilled()] == [
         (
             "2026-09-01T00:00:00Z",
-            "Lake (0.1.0)",
+            "Lake (acme 1.4.0)",
+            "embedded",
             "revoked",
             "nothing more",
             "holds",
@@ -356,10 +357,11 @@ def test_drills_are_beside_real_deletions_with_the_state_of_their_reports(
         ),
         (
             "2026-09-01T00:00:00Z",
-            "Lake (0.1.0)",
+            "Lake (acme 1.4.0)",
+            "eu1 (unknown)",
             "slow",
             "nothing more",
-            "not run; no cluster",
+            "could not check; no cluster",
             "0.0",
             "none",
         ),
