@@ -161,7 +161,7 @@ def _observe() -> list[Row]:
             play.delete(admin, way, _say)
             time.sleep(_SCRAPES)
             _say("Force-deleting what is stuck")
-            play.force(admin)
+            play.force(admin, way)
             time.sleep(_SCRAPES)
             counts = _sums(manager)
         with _manager(way.kubeconfig, address):  # restarted, because it counts Orphans at its start

@@ -129,8 +129,20 @@ def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> No
     )
 
 
-def force(admin: HttpClient) -> None:
-    """Force the deletion; only the externally held object remains. Raises TimeoutError."""
+def force(admin: HttpClient, way: FaultProxy) -> None:
+    """Force the deletion; only the externally held object remains. Raises TimeoutError.
+
+    One force deletion cannot be recorded.
+    """
+    way.inject(
+        Fault(
+            effect=Effect.ANSWER,
+            status=403,
+            verbs=["create"],
+            resource="forcedeletionrecords.*",
+            times=1,
+        )
+    )
     _annotate(admin, "skipped", "gardener.cloud/operation", None)
     Garden(admin).force(_SHOOT)
     gone = [name for name in NAMES if name != "foreign"]

@@ -11,6 +11,7 @@ import attrs
 
 from tests.support.rules.extension import (
     EXTENSION,
+    LOST,
     Extension,
     Seen,
     deletions,
@@ -119,7 +120,12 @@ def _numbers() -> Iterator[Situation]:
     )
     batch = attrs.evolve(BUSY, counts={DELETED: {10: 100, 202: 7}})
     yield _life("A batch just after a restart is counted", batch, Seen(restart=RESTART), quiet)
-    yield _life("The same at the same address", batch, Seen(reset=RESTART), quiet)
+    yield _life(
+        "A batch just after a restart at the same address is counted",
+        batch,
+        Seen(reset=RESTART),
+        quiet,
+    )
     yield _life("A standby beside the leader adds nothing", BUSY, Seen(standby=True), quiet)
     yield _life("The leader changes: each counts its own part", BUSY, Seen(lead_changes=205), quiet)
     yield _life(
@@ -137,6 +143,38 @@ def _numbers() -> Iterator[Situation]:
     )
 
 
+def _not_recorded() -> Iterator[Situation]:
+    """Yield one force deletion without a record, and its page, under each circumstance."""
+    once = attrs.evolve(BUSY, counts={LOST: {202: 1}})
+    page = {"ActuatorForceDeletionNotRecorded": 1}
+    seen = {
+        "first increment": Seen(),
+        "just after a restart": Seen(restart=RESTART),
+        "at the same address": Seen(reset=RESTART),
+        "beside a standby": Seen(standby=True),
+        "two jobs": Seen(jobs=2),
+        "federation": Seen(federated=True),
+    }
+    for text, circumstances in seen.items():
+        yield Situation(
+            text=f"A force deletion leaves no record, {text}: one page for an hour",
+            series=scraped(once, circumstances),
+            pages={200: {}, 206: page, 250: page, 270: {}},
+            numbers={220: {"sum(seed:actuator_force_deletions_not_recorded:sum)": 1.0}},
+        )
+    yield Situation(
+        text="A force deletion leaves no record in each of 5 seeds: one page for each",
+        series=scraped(once, Seen(seeds=5)),
+        every=5,
+        pages={200: {}, 220: {"ActuatorForceDeletionNotRecorded": 5}},
+    )
+    yield Situation(
+        text="Records that were missing before a new Prometheus, or a gap, have no page",
+        series=scraped(attrs.evolve(BUSY, counts={LOST: {20: 30}}), Seen(gap=GAP)),
+        pages={at: {} for at in (181, 185, 200, 260)},
+    )
+
+
 def _without_samples() -> Iterator[Situation]:
     past = Extension(
         minutes=300,
@@ -144,7 +182,7 @@ def _without_samples() -> Iterator[Situation]:
         gauges={open_orphans("1d"): {20: 30}},
     )
     yield _life(
-        "90 minutes without samples: 30 Orphans of before page nobody",
+        "90 minutes without samples: 30 Orphans of before have no page",
         past,
         Seen(gap=(60, 150)),
         {at: {} for at in (50, 151, 156, 165, 200)},
@@ -306,17 +344,23 @@ def _orphans() -> Iterator[Situation]:
 
 _PARTS = (
     _numbers,
+    _not_recorded,
     _without_samples,
     _presence,
     _federation,
     _one_cause,
     _another_cause,
     _orphans,
-    pairs,
 )
+
+
+def single() -> Iterator[Situation]:
+    """Yield all situations but the pairs of circumstances."""
+    for part in _PARTS:
+        yield from part()
 
 
 def situations() -> Iterator[Situation]:
     """Yield all situations."""
-    for part in _PARTS:
-        yield from part()
+    yield from single()
+    yield from pairs()

@@ -90,6 +90,9 @@ _HAND_WRITTEN: Mapping[str, Alerted] = {
     "ActuatorFinalizerRemovedExternally warning": _over(
         "finalizers_removed_externally:sum", "1", "0", 2, **_CK
     ),
+    "ActuatorForceDeletionNotRecorded warning": _over(
+        "force_deletions_not_recorded:sum", "1", "0", 2, controller="infra"
+    ),
     "ActuatorSeedFinalizersStripped info": _over(
         "seed_finalizers_stripped:sum", "1", "0", 2, resource="machines"
     ),
@@ -251,6 +254,9 @@ _RECORDED: Mapping[str, Sequence[Recorded]] = {
     "seed:actuator_deletions:sum": _gained("actuator_deletions_total", **_CK, outcome="deleted"),
     "seed:actuator_finalizers_removed_externally:sum": _gained(
         "actuator_finalizers_removed_externally_total", **_CK
+    ),
+    "seed:actuator_force_deletions_not_recorded:sum": _gained(
+        "actuator_force_deletions_not_recorded_total", controller="infra"
     ),
     "seed:actuator_seed_finalizers_stripped:sum": _gained(
         "actuator_seed_finalizers_stripped_total", controller="infra", resource="machines"

@@ -48,6 +48,8 @@ class ControllerMetrics:
         """Change the number of workers with a request."""
         self.removed_externally = f.removed_externally.labels(name, kind).inc
         """Count an object that was deleted before our cleanup finished."""
+        self.not_recorded = f.unrecorded.labels(name).inc
+        """Count a force deletion whose record could not be written."""
         self._name = name
         self._families = families
         self._types = Bounded()
@@ -55,10 +57,6 @@ class ControllerMetrics:
     def status_not_written(self) -> None:
         """Count a status that the API server refused, or stored in part."""
         self._families.unwritten.labels(self._name).inc()
-
-    def not_recorded(self) -> None:
-        """Count a force deletion whose record could not be written."""
-        self._families.unrecorded.labels(self._name).inc()
 
     def stripped(self, resource: str) -> None:
         """Count another owner's finalizer stripped from a seed object; with its plural.group."""

@@ -58,6 +58,10 @@ RECORDINGS: Sequence[Raw] = (
         _gained("actuator_finalizers_removed_externally_total", _KIND, "1h"),
     ),
     _series(
+        "force_deletions_not_recorded:sum",
+        _gained("actuator_force_deletions_not_recorded_total", ("controller",), "1h"),
+    ),
+    _series(
         "seed_finalizers_stripped:sum",
         _gained("actuator_seed_finalizers_stripped_total", ("controller", "resource"), "1h"),
     ),

@@ -33,6 +33,10 @@ def stripped(resource: str) -> Name:
     return named(name, controller="infrastructure", resource=resource)
 
 
+LOST = named("actuator_force_deletions_not_recorded_total", controller="infrastructure")
+"""The counter of force deletions that left no record."""
+
+
 def stuck(cause: str) -> Name:
     """Return the gauge of shoots that are stuck for a cause."""
     return named("actuator_stuck_shoots", cause=cause)
@@ -55,6 +59,7 @@ _HEALTHY_COUNTERS = (
     named("actuator_force_deletion_duration_seconds_count", **_CK),
     named("actuator_force_deletions_over_budget_total", **_CK),
     named("actuator_finalizers_removed_externally_total", **_CK),
+    LOST,
     named("controller_runtime_reconcile_panics_total", controller="infrastructure"),
     named("actuator_collector_errors_total", collector="terminating"),
 )
@@ -75,6 +80,7 @@ _RENEWED = named("actuator_heartbeat_last_renewal_timestamp_seconds")
 _RECORDED = {
     "actuator_deletions_total": "seed:actuator_deletions:sum",
     "actuator_seed_finalizers_stripped_total": "seed:actuator_seed_finalizers_stripped:sum",
+    "actuator_force_deletions_not_recorded_total": "seed:actuator_force_deletions_not_recorded:sum",
     "actuator_stuck_shoots": "seed:actuator_stuck_shoots:sum",
     "actuator_terminating_objects": "seed:actuator_terminating_objects:sum",
     "actuator_open_orphans": "seed:actuator_open_orphans:sum",

@@ -95,7 +95,6 @@ def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
     assert {name for name, _, labels in PROMISED if "controller" in labels} - {
         "actuator_seed_finalizers_stripped_total",  # which resources, only the actuator knows
         "actuator_orphaned_resources_reported_total",
-        "actuator_force_deletions_not_recorded_total",  # rare too
         "actuator_status_writes_refused_total",  # rare: appears with the first refusal
         "actuator_controller_info",  # said when the controller is wired
         "actuator_force_delete_budget_seconds",
@@ -214,14 +213,14 @@ def test_the_lease_is_held_or_not():
     assert value(metrics, "leader_election_master_status", name="lease") == 1
 
 
-def test_ten_controllers_stay_under_three_thousand_series():
+def test_ten_controllers_have_at_most_three_thousand_series():
     metrics = Metrics()
     for number in range(10):
         name = f"{CONTROLLER}-{number}"
         metrics.controller(name, KIND, 5)
         metrics.controllers.describe(name, KIND, ("aws",), "finalizer", (), 90.0)
         metrics.terminating.add(name, KIND, lambda: [stuck()])
-    assert sum(len(family.samples) for family in families(metrics).values()) < 3000
+    assert sum(len(family.samples) for family in families(metrics).values()) <= 3000
 
 
 def terminating(metrics, *found):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rules.causes import single
+
 TESTS = Path(__file__).parents[2]
 PAGE = (TESTS.parent / "docs" / "scenarios.md").read_text()
 BACKUPS = (TESTS.parent / "docs" / "backups.md").read_text()
@@ -51,3 +53,13 @@ def test_each_rule_about_backups_names_a_test():
     rows = [row for row in BACKUPS.splitlines() if row.startswith("| ") and "| Source |" not in row]
     assert len(rows) > 20
     assert [row for row in rows if not NAMED.search(row.split("|")[4])] == []
+
+
+def test_each_situation_of_alerts_is_listed_with_its_pages():
+    expected = [
+        (situation.text, sorted({name for pages in situation.pages.values() for name in pages}))
+        for situation in single()
+    ]
+    section = PAGE.partition("## Alerts and recorded numbers")[2]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", section, re.MULTILINE)[1:]
+    assert [(text, re.findall(r"\[(\w+)\]", alerts)) for text, alerts in rows] == expected
