@@ -50,18 +50,19 @@ _ALLOWED: dict[str, dict[str, str | None]] = {
 }
 """The keys of each part. In a Secret, a text matches its pattern; None allows any value."""
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+_IMPERSONATION = ("as", "as-uid", "as-groups", "as-user-extra")
 _ALLOWED_IN_FILES: dict[str, dict[str, str | None]] = {
     "cluster": {_PATHS[0]: _TEXT, "proxy-url": _TEXT, "insecure-skip-tls-verify": None},
     "user": {
         **dict.fromkeys((*_PATHS[1:], "username", "password"), _TEXT),
-        **dict.fromkeys(("exec", "auth-provider")),
+        **dict.fromkeys(("exec", "auth-provider", *_IMPERSONATION)),
     },
     "auth-provider": {"config": None},
     "config": dict.fromkeys(("id-token", "access-token"), _TEXT),
 }
 """More keys, for files only. They are refused in a Secret, as all others are."""
 _QUOTABLE = {
-    *("as", "as-uid", "as-groups", "as-user-extra", "disable-compression"),
+    "disable-compression",
     *(key for part in (*_ALLOWED.values(), *_ALLOWED_IN_FILES.values()) for key in part),
 }
 """Any other key is the tenant's text, which no error repeats."""
@@ -168,6 +169,11 @@ def read_files(name: str, paths: Sequence[Path], context: str | None = None) -> 
         raise ValueError(
             "insecure-skip-tls-verify is not supported, because it exposes credentials; "
             "set certificate-authority instead"
+        )
+    if any(user[key] for key in _IMPERSONATION):
+        raise ValueError(
+            "impersonation (as) is not supported, and without it the command would have other "
+            "permissions; set the credentials of that user instead"
         )
     url = urlsplit(cluster["server"])
     if not url.hostname or url.port == 0:  # reading an impossible port raises ValueError

@@ -7,7 +7,13 @@ import pytest
 
 from actuator.errors import ConfigurationError
 from generic.kube.access import find_access
-from generic.kube.kubeconfig import _ALLOWED, _ALLOWED_IN_FILES, read_files, read_kubeconfig
+from generic.kube.kubeconfig import (
+    _ALLOWED,
+    _ALLOWED_IN_FILES,
+    _IMPERSONATION,
+    read_files,
+    read_kubeconfig,
+)
 
 SECRET = "a-secret-of-the-user"
 CA = b"-----BEGIN CERTIFICATE-----\n"
@@ -42,6 +48,7 @@ VALUES = {
     "password": SECRET,
     "exec": {"apiVersion": "v1", "command": "x", "env": [{"name": "a", "value": SECRET}]},
     "auth-provider": {"name": "oidc", "config": {"id-token": SECRET, "client-secret": SECRET}},
+    **dict.fromkeys(_IMPERSONATION),
 }
 KEYS = [(part, key) for part in ("cluster", "user") for key in _ALLOWED_IN_FILES[part]]
 
@@ -73,12 +80,23 @@ def test_no_key_is_allowed_in_secrets_and_listed_for_files_too():
         ({"auth-provider": VALUES["auth-provider"], "token": "t"}, f"Bearer {SECRET}"),
         ({"auth-provider": {"config": {"access-token": "a"}}}, "Bearer a"),
         ({"auth-provider": {"name": "azure"}, "token": "t"}, "Bearer t"),
-        ({"as": "someone", "token": "t"}, "Bearer t"),
     ],
 )
 def test_the_credential_of_a_user_is_sent(user, authorization, tmp_path):
     (tmp_path / "token").write_text(f"{SECRET}\n")
     assert read(written(tmp_path / "k", user)).authorization == authorization
+
+
+@pytest.mark.parametrize(
+    "user",
+    [{"as": "a"}, {"as-uid": "1"}, {"as-groups": ["g"]}, {"as-user-extra": {"scopes": ["s"]}}],
+)
+def test_impersonation_is_refused_and_not_ignored(user, tmp_path):
+    """Without it, a command would have the permissions of the other user."""
+    path = written(tmp_path / "k", {"token": SECRET, **user})
+    with pytest.raises(ValueError, match=r"impersonation \(as\) is not supported") as no:
+        read(path)
+    assert SECRET not in str(no.value)
 
 
 def test_a_program_is_returned_and_not_run(tmp_path):
