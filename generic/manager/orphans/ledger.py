@@ -21,6 +21,8 @@ R = TypeVar("R", bound=Object)
 
 _CUTS = ((8, 4), (8, 16), (18, 16))
 """Characters of the object's UID and of the digest in a short name; the first unique cut wins."""
+_MAX_NAMES = 5
+"""Names in an error."""
 
 _MAX_NOTE = 1000
 
@@ -83,8 +85,11 @@ def find(orphans: Sequence[Orphan], name: str) -> Orphan:
             f"Orphan {name} not found; run `actuator orphans list --all` to list all orphans"
         )
     if len(matching) > 1:
-        names = ", ".join(obj.metadata.name for obj in matching)
-        raise ConfigurationError(f"{name} is ambiguous, it matches {names}; write more of the name")
+        names = ", ".join(obj.metadata.name for obj in matching[:_MAX_NAMES])
+        more = f" and {len(matching) - _MAX_NAMES} more" if len(matching) > _MAX_NAMES else ""
+        raise ConfigurationError(
+            f"{name} is ambiguous, it matches {names}{more}; write more of the name"
+        )
     return matching[0]
 
 
