@@ -64,7 +64,15 @@ _OBJECT = re.compile(  # group, plural and name in the path of an object or a co
 _Objects = list[Raw]
 
 
-class Silence(Unavailable):
+class NoAnswer(Unavailable):
+    """The connection failed, or ended; `server` is host:port of a trusted one, else ""."""
+
+    def __init__(self, status: int, message: str, *, server: str = "") -> None:
+        super().__init__(status, message)
+        self.server = server
+
+
+class Silence(NoAnswer):
     """The connection is open, but no data arrived within the timeout."""
 
 
@@ -354,7 +362,7 @@ class HttpClient:
         except OSError as error:
             if isinstance(error, ssl.SSLError):
                 self._access.distrusted(transport)
-            broken = _broken(method, path, error)
+            broken = _broken(method, path, error, self._access.host)
             if self._is_trusted:
                 raise broken from error
             logger.debug("request failed", extra={"fields": {"error": str(broken)}})
@@ -505,6 +513,7 @@ def _lines(response: Response, path: str) -> Iterator[bytes]:
         raise _broken("GET", path, error) from error
 
 
-def _broken(method: str, path: str, error: OSError) -> Unavailable:
-    cls = Silence if isinstance(error, TimeoutError) else Unavailable
-    return cls(0, f"{method} {path}: {type(error).__name__}: {' '.join(str(error).split())}")
+def _broken(method: str, path: str, error: OSError, server: str = "") -> NoAnswer:
+    cls = Silence if isinstance(error, TimeoutError) else NoAnswer
+    text = f"{method} {path}: {type(error).__name__}: {' '.join(str(error).split())}"
+    return cls(0, text, server=server)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from actuator.errors import ApiError
 from actuator.interface import Client
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
@@ -124,7 +125,9 @@ def _disown(
     return rows_of_released(done, look().held), found.not_installed
 
 
-def _waiting_for(found: Survey) -> str:
+def _waiting_for(found: Survey | ApiError) -> str:
+    if isinstance(found, ApiError):
+        return f"repeating until --timeout: {found}"
     left = found.deleting
     return f"waiting for the deletion of {_objects(len(left))}, such as {left[0]}"
 

@@ -23,7 +23,10 @@ class DateParam(click.ParamType[datetime]):
                 return datetime.strptime(value, "%Y-%m-%d").replace(tzinfo=UTC)
             return parse_time(value)
         except ValueError:
-            self.fail(f"expected a date such as 2026-07-01 or a timestamp, got {value!r}")
+            self.fail(
+                "expected a date such as 2026-07-01, or a timestamp such as 2026-07-01T12:00:00Z, "
+                f"got {value!r}"
+            )
 
 
 def is_within(text: str, since: datetime, until: datetime | None) -> bool:
@@ -32,5 +35,19 @@ def is_within(text: str, since: datetime, until: datetime | None) -> bool:
     return since <= moment and (until is None or moment < until)
 
 
-since_option = partial(click.option, "--since", type=DateParam(), help="Begin of the period, UTC.")
-until_option = click.option("--until", type=DateParam(), help="End of the period, not part of it.")
+def _after_since(
+    ctx: click.Context, param: click.Parameter, until: datetime | None
+) -> datetime | None:
+    """Refuse a period that contains no moment: its answer, "none", would look like a result."""
+    since = ctx.params.get("since")
+    if since and until and until <= since:
+        raise click.BadParameter("must be later than --since", ctx, param)
+    return until
+
+
+since_option = partial(
+    click.option, "--since", type=DateParam(), is_eager=True, help="Begin of the period, UTC."
+)
+until_option = click.option(
+    "--until", type=DateParam(), callback=_after_since, help="End of the period, not part of it."
+)

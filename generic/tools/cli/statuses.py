@@ -4,6 +4,7 @@
 3: a command that checks something could not. 130: interrupted.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from generic.kube.refusals import explained
 from generic.library.programs.errors import EnvtestError
 
 _COULD_NOT = 3
+_CHECK_SERVER = "check that the server in the kubeconfig{} is the right one and runs"
 _REMEDIES = {
     "Forbidden": "grant this permission, or select another user with --kubeconfig and --context",
     "Unauthorized": "renew the credentials in the kubeconfig",
-    "APIServerUnavailable": "check that the server in the kubeconfig is the right one and runs",
+    "APIServerUnavailable": _CHECK_SERVER.format(""),
 }
 
 
@@ -62,12 +64,23 @@ def reported(status: int = 1) -> Iterator[None]:
         echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
         sys.exit(status)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        text = explained(error, **_REMEDIES) if isinstance(error, ApiError) else error
+        text = _explained(error) if isinstance(error, ApiError) else error
         echo(f"Error: {text}", err=True, lines=isinstance(error, EnvtestError))
         sys.exit(status)
-    except BrokenPipeError:  # click ends without a word
-        raise
+    except BrokenPipeError:  # the reader ended, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python documentation, "Note on SIGPIPE"
+        sys.exit(status)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         echo(f"Error: {where}{error.strerror or error}", err=True)
         sys.exit(status)
+
+
+def _explained(error: ApiError) -> str:
+    """Return the message with the remedy of a command, which names a server without an answer."""
+    from generic.kube.client import NoAnswer  # loaded if there was a request
+
+    remedies = dict(_REMEDIES)
+    if isinstance(error, NoAnswer) and error.server:
+        remedies["APIServerUnavailable"] = _CHECK_SERVER.format(f", {error.server},")
+    return explained(error, **remedies)

@@ -10,7 +10,15 @@ from contextlib import contextmanager
 
 import attrs
 
-from actuator.errors import ActuatorError, Forbidden, Gone, NotFound, TooManyRequests, Unavailable
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    Forbidden,
+    Gone,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+)
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import first_sight
@@ -97,20 +105,23 @@ def survey(
     return Survey(held=tuple(held.values()), of_others=of_others, not_installed=missing)
 
 
-def wait(look: Callable[[], Survey], timeout: float, tell: Callable[[Survey], None]) -> Survey:
+def wait(
+    look: Callable[[], Survey], timeout: float, tell: Callable[[Survey | ApiError], None]
+) -> Survey:
     """Wait until no object is under deletion, at most `timeout` seconds; return the survey.
 
-    Calls `tell` with each survey in between. Temporary API errors are retried. Raises other
-    errors of `look`.
+    Calls `tell` with each survey in between, and with each temporary API error, which is retried.
+    Raises other errors of `look`.
     """
     deadline = time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
         try:
             found = look()
-        except _PASSING:
+        except _PASSING as error:
             if left <= 0:
                 raise
+            tell(error)
         else:
             if left <= 0 or not found.deleting:
                 return found
