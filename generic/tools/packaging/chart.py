@@ -47,6 +47,8 @@ MALLOC = {
 Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragment the heap."""
 
 FILES = Path(__file__).with_name("files")
+_TEMPLATES = Path(__file__).with_name("templates")
+"""Of files that a chart has several times."""
 _GRACE = 10
 """Seconds for a pod to end after the manager's shutdown timeout."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
@@ -62,32 +64,8 @@ _SHARED = """  annotations:
     {{- end }}
 """
 """The metadata of a definition that several extensions install."""
-_RULES = """{{- $prometheus := include "actuator.prometheus" . }}
-{{- if @READ@ }}
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  {{- include "actuator.selected" (dict "root" . "prometheus" @BY@) | nindent 2 }}
-"""
-"""A PrometheusRule without its spec."""
 _SOURCE = "prometheus-{{ $prometheus }}"
 """The name of Plutono's data source for a Prometheus of Gardener."""
-_DASHBOARD = """{{- $prometheus := include "actuator.prometheus" . }}
-{{- if $prometheus }}
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: "@NAME@-@BOARD@"
-  {{- include "actuator.dashboard" (dict "root" . "prometheus" $prometheus) | nindent 2 }}
-data:
-  {{- if eq $prometheus "operator" }}
-  @NAME@-@BOARD@.json: @GRAFANA@
-  {{- else }}
-  @NAME@-@BOARD@.json: @PLUTONO@
-  {{- end }}
-{{- end }}
-"""
-"""A dashboard, for Grafana or for Gardener's Plutono."""
 OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=NAMESPACE,
@@ -278,14 +256,16 @@ def _roles(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]
 
 def _monitoring(chart: ExtensionChart) -> Iterator[tuple[str, str]]:
     """Yield one template for each PrometheusRule and dashboard; `monitoring.flavour` selects."""
+    template = (_TEMPLATES / "prometheusrule.yaml").read_text(encoding="utf-8")
     for rules in rules_of(chart.name):
-        head = _RULES.replace("@READ@", rules.read).replace("@BY@", rules.by or "$prometheus")
-        content = literal(yaml_text({"spec": rules.spec}))
-        yield f"templates/prometheusrule-{rules.name}.yaml", f"{head}{content}{{{{- end }}}}\n"
+        spec = literal(yaml_text({"spec": rules.spec}))
+        given = {"READ": rules.read, "BY": rules.by or "$prometheus", "SPEC": spec}
+        yield f"templates/prometheusrule-{rules.name}.yaml", filled(template, given)
+    template = (_TEMPLATES / "dashboard.yaml").read_text(encoding="utf-8")
     for board, grafana, plutono in dashboards_of(chart.name):
         texts = {"GRAFANA": _scalar(grafana), "PLUTONO": _scalar(plutono)}
         given = {"NAME": chart.name, "BOARD": board, **texts, "PROMETHEUS": _SOURCE}
-        yield f"templates/dashboard-{board}.yaml", filled(_DASHBOARD, given)
+        yield f"templates/dashboard-{board}.yaml", filled(template, given)
 
 
 def _scalar(text: str) -> str:
