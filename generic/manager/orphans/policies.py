@@ -1,22 +1,29 @@
-"""ValidatingAdmissionPolicies for Orphans: they name who closes one, and keep open ones. Pure.
+"""ValidatingAdmissionPolicies for records: they name who closes an Orphan, and keep records. Pure.
 
-The chart of an extension has them. Orphans are cluster-scoped and have no owner, so neither the
+The chart of an extension has them. Records are cluster-scoped and have no owner, so neither the
 deletion of a namespace nor the garbage collector deletes any. The deletion of their
-CustomResourceDefinition deletes all of them without a request for each, so it needs the same
-confirmation. Source: Kubernetes documentation, "Validating Admission Policy".
+CustomResourceDefinitions deletes all of them without a request for each, so it needs the same
+confirmation. No expression knows the time: a ForceDeletionRecord is deleted without a confirmation
+only by the extension that serves its object, which keeps it for its retention. Source: Kubernetes
+documentation, "Validating Admission Policy".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 
 from actuator.meta import Raw
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.expressions import Expr
 from generic.library.webhooks.policies import with_binding
+from generic.manager.orphans.ledger import Serving
+from generic.reconciler.orphans.forced import FORCE_DELETIONS
 from generic.reconciler.orphans.kind import ORPHANS, OrphanState
 
 CLOSED_BY = "orphans-closed-by"
 """The end of the name of the policy about `status.closedBy`."""
 DELETIONS = "orphans-deletions"
+RECORDS = "force-deletion-records"
 DEFINITION = "orphans-definition"
 _CLOSED = OrphanState.CLOSED.value
 _CONFIRM = f'set its annotation {CONFIRM_DELETION} to "true"'
@@ -25,8 +32,11 @@ _CONFIRMED = _OLD.optional("metadata", "annotations", CONFIRM_DELETION).method("
 _USER = Expr("request.userInfo.username")
 
 
-def policies(prefix: str) -> Iterator[Raw]:
-    """Yield the policies and their bindings; their names begin with `prefix`."""
+def policies(prefix: str, user: str, served: Sequence[Serving]) -> Iterator[Raw]:
+    """Yield the policies and their bindings; their names begin with `prefix`.
+
+    `user` is the name of the extension that serves the objects of `served`, at least one.
+    """
     status = _rule("UPDATE", ORPHANS.group, f"{ORPHANS.plural}/status")
     yield from _policy(f"{prefix}-{CLOSED_BY}", status, _about_closing())
     confirmed = _CONFIRMED.equals("true")
@@ -34,10 +44,28 @@ def policies(prefix: str) -> Iterator[Raw]:
     text = f"the Orphan is open; close it with `actuator orphans close`, or {_CONFIRM}"
     orphan = _rule("DELETE", ORPHANS.group, ORPHANS.plural)
     yield from _policy(f"{prefix}-{DELETIONS}", orphan, [(settled | confirmed, text)])
+    text = f"this deletes the evidence of a force deletion before its retention ended; {_CONFIRM}"
+    record = _rule("DELETE", FORCE_DELETIONS.group, FORCE_DELETIONS.plural)
+    kept = ~_is_served(served) | _USER.equals(user) | confirmed
+    yield from _policy(f"{prefix}-{RECORDS}", record, [(kept, text)])
     definition = _rule("DELETE", "apiextensions.k8s.io", "customresourcedefinitions")
-    definition["resourceNames"] = [str(ORPHANS)]
-    text = f"this deletes the Orphans of all extensions; to confirm, {_CONFIRM}"
+    definition["resourceNames"] = [str(ORPHANS), str(FORCE_DELETIONS)]
+    text = f"this deletes the records of all extensions; to confirm, {_CONFIRM}"
     yield from _policy(f"{prefix}-{DEFINITION}", definition, [(confirmed, text)])
+
+
+def _is_served(served: Sequence[Serving]) -> Expr:
+    """Return whether a record is about an object of these actuators, in any API version."""
+
+    def about(field: str) -> Expr:
+        return _OLD.optional("spec", "object", field).method("orValue", "")
+
+    def of(item: Serving) -> Expr:
+        group = about("apiVersion").method("startsWith", f"{item.kind.group}/")
+        same_kind = about("kind").equals(item.kind.name) & group
+        return same_kind & about("type").relation("in", [*item.types]) if item.types else same_kind
+
+    return reduce(or_, map(of, served))
 
 
 def _about_closing() -> Iterator[tuple[Expr, str]]:

@@ -108,7 +108,7 @@ class ForceDeletionRecord(Object):
         ),
     )
 
-    spec: Annotated[ForceDeletionSpec, Schema(immutable="always")] = attrs.field(
+    spec: Annotated[ForceDeletionSpec, Schema(required=True, immutable="always")] = attrs.field(
         factory=ForceDeletionSpec
     )
 

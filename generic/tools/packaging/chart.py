@@ -274,9 +274,10 @@ def _scalar(text: str) -> str:
 
 
 def _policies(manager: Manager, chart: ExtensionChart) -> Iterator[tuple[str, str]]:
-    """Yield the policies about Orphans; each release has its own, so that none owns all."""
-    if manager.registrations:
-        for number, made in enumerate(policies(f"{chart.name}-{NAMESPACE}")):
+    """Yield the policies about records; each release has its own, so that none owns all."""
+    if served := manager.registrations:
+        user = f"system:serviceaccount:{NAMESPACE}:{chart.name}"
+        for number, made in enumerate(policies(f"{chart.name}-{NAMESPACE}", user, served)):
             yield f"templates/policy-{number}.yaml", yaml_text(made)
 
 

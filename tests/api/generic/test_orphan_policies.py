@@ -1,10 +1,16 @@
-"""Orphans on an API server with the policies of a chart: closing, changing and deleting them."""
+"""Records on an API server with the policies of a chart: closing, changing and deleting them."""
+
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from actuator import ExternalResource
-from actuator.errors import ApiError, NotFound
+from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
+from actuator.interface import Resource
 from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient, connect, path_of
 from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
@@ -15,7 +21,10 @@ from generic.manager.orphans.policies import policies
 from generic.manager.rbac import role_binding
 from generic.reconciler.origin import DeletionOrigin
 from generic.reconciler.orphans import (
+    FORCE_DELETIONS,
     ORPHANS,
+    RECORD_KINDS,
+    ForceDeletionRecord,
     Orphan,
     OrphanedFrom,
     OrphanReason,
@@ -31,6 +40,9 @@ CONFIRMATION = "confirmation.gardener.cloud/deletion"
 VPC = ExternalResource(type="VPC", id="vpc-1", region="eu")
 NOW = SystemClock().now()
 PATH = path_of(ORPHANS)
+EXTENSION = "system:serviceaccount:garden:extension"
+SERVED: Any = [SimpleNamespace(kind=Infrastructure.KIND, types=("mine",))]
+RECORDS = path_of(FORCE_DELETIONS)
 EVERYTHING: Raw = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 
 
@@ -45,14 +57,14 @@ def environment(clusters):
 
 @pytest.fixture(scope="module")
 def admin(environment):
-    install(environment, [Orphan])
+    install(environment, RECORD_KINDS)
     return connect(environment.kubeconfig)
 
 
 @pytest.fixture(scope="module")
 def policed(environment, admin):
     """The cluster with the policies, once they are in effect; without them afterwards."""
-    made = [*policies("test")]
+    made = [*policies("test", EXTENSION, SERVED)]
     for obj in made:
         admin.create(BINDINGS if obj["kind"].endswith("Binding") else POLICIES, obj)
     wait_for_policies(admin)
@@ -61,7 +73,8 @@ def policed(environment, admin):
         place = BINDINGS if obj["kind"].endswith("Binding") else POLICIES
         admin.delete(place, obj["metadata"]["name"])
     probe = f"{PATH}/{recorded(admin, 'probe').metadata.name}"
-    for path in (probe, f"{path_of(CRDS)}/{ORPHANS}"):  # the next test may use this cluster
+    record = f"{RECORDS}/{forced(admin, 'probe')}"
+    for path in (probe, record, f"{path_of(CRDS)}/{ORPHANS}"):  # the next test may use this cluster
         eventually(lambda path=path: not is_refused(lambda: ask_to_delete(admin, path)))
     for orphan in admin.list(ORPHANS):
         name = orphan["metadata"]["name"]
@@ -72,11 +85,41 @@ def policed(environment, admin):
 @pytest.fixture
 def alice(environment, policed):
     """A user who may do everything."""
+    return user(environment, policed, "alice", EVERYTHING)
+
+
+DELETION: Raw = {
+    "apiGroups": [FORCE_DELETIONS.group],
+    "resources": [FORCE_DELETIONS.plural],
+    "verbs": ["delete", "deletecollection"],
+}
+
+
+@pytest.fixture
+def deleter(environment, policed):
+    """A user who may delete ForceDeletionRecords, and nothing else."""
+    return user(environment, policed, "deleter", DELETION)
+
+
+def user(environment, admin, name: str, rule: Raw) -> HttpClient:
     head = {"apiVersion": "rbac.authorization.k8s.io/v1"}
-    role = {**head, "kind": "ClusterRole", "metadata": {"name": "alice"}, "rules": [EVERYTHING]}
-    policed.apply(ROLES, role)
-    policed.apply(ROLE_BINDINGS, role_binding(role, "alice"))
-    return connect(environment.user_kubeconfig("alice"))
+    metadata = {"name": name.replace(":", "-")}
+    role = {**head, "kind": "ClusterRole", "metadata": metadata, "rules": [rule]}
+    admin.apply(ROLES, role)
+    admin.apply(ROLE_BINDINGS, role_binding(role, name))
+    client = connect(environment.user_kubeconfig(name))
+    eventually(lambda: is_allowed_to_delete(client, f"{RECORDS}/absent"))
+    return client
+
+
+def is_allowed_to_delete(client: HttpClient, path: str) -> bool:
+    try:
+        ask_to_delete(client, path)
+    except NotFound:
+        return True
+    except Forbidden:
+        return False
+    return True
 
 
 def wait_for_policies(admin) -> None:
@@ -85,6 +128,7 @@ def wait_for_policies(admin) -> None:
     eventually(lambda: is_refused(lambda: ask_to_delete(admin, f"{PATH}/{name}")))
     eventually(lambda: closer(admin, current(admin, name)).verified)
     eventually(lambda: is_refused(lambda: remove_definition(admin)))
+    eventually(lambda: is_refused(lambda: ask_to_delete(admin, f"{RECORDS}/{forced(admin, 'p')}")))
 
 
 def ask_to_delete(client: HttpClient, path: str) -> None:
@@ -102,9 +146,9 @@ def is_refused(request) -> bool:
     return False
 
 
-def remove_definition(client: HttpClient) -> None:
+def remove_definition(client: HttpClient, of: Resource = ORPHANS) -> None:
     """Ask to delete the definition, without its effect."""
-    ask_to_delete(client, f"{path_of(CRDS)}/{ORPHANS}")
+    ask_to_delete(client, f"{path_of(CRDS)}/{of}")
 
 
 def recorded(client, uid: str) -> Orphan:
@@ -119,6 +163,18 @@ def recorded(client, uid: str) -> Orphan:
     )
     name = record(client, former, VPC, OrphanReason.FORCED, "", NOW).metadata.name
     return current(client, name)
+
+
+def forced(client, name: str, *, type_: str = "mine", kind: str = "Infrastructure") -> str:
+    """A ForceDeletionRecord; return its name."""
+    version = Infrastructure.KIND.api_version
+    former = {"apiVersion": version, "kind": kind, "name": "x", "uid": name, "type": type_}
+    spec = {"outcome": "orphaned", "reason": "ForceDeleted", "finishedAt": "2026-01-01T00:00:00Z"}
+    head = {"apiVersion": ForceDeletionRecord.KIND.api_version, "kind": "ForceDeletionRecord"}
+    record = {**head, "metadata": {"name": name}, "spec": {"object": former, **spec}}
+    with suppress(AlreadyExists):
+        client.create(FORCE_DELETIONS, record)
+    return name
 
 
 def current(client, name: str) -> Orphan:
@@ -202,12 +258,65 @@ def test_a_settled_orphan_is_deleted_as_before(policed, state):
     policed.delete(ORPHANS, orphan.metadata.name)
 
 
-def test_the_definition_is_deleted_only_with_the_confirmation(policed):
-    assert is_refused(lambda: remove_definition(policed))
+def test_a_record_of_a_force_deletion_is_deleted_only_with_the_confirmation(policed, deleter):
+    name = forced(policed, "kept")
+    assert is_refused(lambda: deleter.delete(FORCE_DELETIONS, name))
+    assert is_refused(lambda: deleter.send("DELETE", RECORDS))
+    assert is_refused(lambda: policed.delete(FORCE_DELETIONS, name))
+    with pytest.raises(Forbidden):  # only who may change a record can confirm
+        deleter.patch(FORCE_DELETIONS, name, "", {"metadata": {"annotations": {CONFIRMATION: ""}}})
+    for value in ("false", "True"):
+        confirmed = {"metadata": {"annotations": {CONFIRMATION: value}}}
+        policed.patch(FORCE_DELETIONS, name, "", confirmed)
+        assert is_refused(lambda: deleter.delete(FORCE_DELETIONS, name))
     confirmed = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
-    policed.patch(CRDS, str(ORPHANS), "", confirmed)
-    remove_definition(policed)
-    policed.patch(CRDS, str(ORPHANS), "", {"metadata": {"annotations": {CONFIRMATION: None}}})
+    policed.patch(FORCE_DELETIONS, name, "", confirmed)
+    deleter.delete(FORCE_DELETIONS, name)
+
+
+def test_the_extension_deletes_records_of_its_objects(environment, policed):
+    extension = user(environment, policed, EXTENSION, DELETION)
+    extension.delete(FORCE_DELETIONS, forced(policed, "expired"))
+
+
+@pytest.mark.parametrize(
+    "other", [{"type_": "another"}, {"type_": ""}, {"kind": "Worker"}], ids=str
+)
+def test_records_of_other_extensions_are_those_of_their_policies(policed, deleter, other):
+    deleter.delete(FORCE_DELETIONS, forced(policed, "others", **other))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {"outcome": "force_deleted"},
+        {"reason": "BudgetExceeded"},
+        {"deletionRequestedAt": "2026-01-01T00:00:00Z"},
+        {"finishedAt": "2026-01-01T00:00:01Z"},
+        {"object": {"type": None}},
+        {"object": {"origin": {"account": "2"}}},
+        {"object": {"origin": {"confirmedBy": "bob"}}},
+        {"errors": [{"text": "none"}]},
+        {"orphans": ["another"], "orphanCount": 0},
+    ],
+    ids=str,
+)
+def test_no_fact_of_a_record_can_be_changed_also_without_policies(admin, spec):
+    name = forced(admin, "immutable")
+    before = admin.get(FORCE_DELETIONS, name)["spec"]
+    with pytest.raises(ApiError, match=r"immutable|spec: Required"):
+        admin.patch(FORCE_DELETIONS, name, "", {"spec": spec})
+    assert admin.get(FORCE_DELETIONS, name)["spec"] == before
+
+
+@pytest.mark.parametrize("definition", [ORPHANS, FORCE_DELETIONS], ids=str)
+def test_the_definition_is_deleted_only_with_the_confirmation(policed, definition):
+    assert is_refused(lambda: remove_definition(policed, definition))
+    confirmed = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
+    policed.patch(CRDS, str(definition), "", confirmed)
+    remove_definition(policed, definition)
+    policed.patch(CRDS, str(definition), "", {"metadata": {"annotations": {CONFIRMATION: None}}})
 
 
 def test_the_deletion_of_a_namespace_deletes_no_orphan(policed):
@@ -238,7 +347,9 @@ def test_type_id_and_account_are_immutable_also_without_policies(admin, spec):
 
 def test_without_the_bindings_all_is_admitted_and_no_name_is_verified(alice, policed):
     """So the policies refuse the requests of the tests above, and nothing else does."""
-    bindings = [obj for obj in policies("test") if obj["kind"].endswith("Binding")]
+    bindings = [
+        obj for obj in policies("test", EXTENSION, SERVED) if obj["kind"].endswith("Binding")
+    ]
     for obj in bindings:
         policed.delete(BINDINGS, obj["metadata"]["name"])
     orphan = recorded(policed, "unbound")
