@@ -89,8 +89,10 @@ dashboards: $(STAMP) ## write the dashboards again, from hack/dashboards
 mutate-alerts: $(STAMP) ## break each alert and recording rule in turn; their tests have to fail
 	@$(BIN)/python -m tests.rules.promtool
 
-observe: $(STAMP) ## query every panel and alert in a real Prometheus that observed deletions
+observe: $(STAMP) ## every panel and alert in a real Prometheus, its operator and Alertmanager; ARGS="-k seed"
+	@$(BIN)/python -m hack.prepare observe
 	@$(BIN)/python -m hack.observe
+	@$(BIN)/python -m pytest tests/observe $(ARGS)
 
 env-up: $(STAMP) ## start the embedded cluster
 	@$(BIN)/actuator env up $(ARGS)

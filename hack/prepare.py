@@ -3,7 +3,7 @@
 The embedded cluster's programs, helm, promtool and the programs of
 `tests/support/landscape/go_programs.py` from their Go modules; PostgreSQL and MariaDB from the
 packages of the machine's distribution. Existing programs are skipped. With the argument
-`landscape`: the programs of the tests on a real Gardener instead.
+`landscape` or `observe`: the programs of the tests on a real Gardener, or of monitoring, instead.
 """
 
 import sys
@@ -16,7 +16,7 @@ from generic.library.charts import find_helm
 from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.binaries import find_binaries
 from generic.testing.landscape.programs import find_gardener
-from hack.observe.programs import find_program
+from hack.observe.programs import OBSERVING, find_program
 from tests.support.landscape.go_programs import PROGRAMS
 
 _say = partial(print, file=sys.stderr)
@@ -29,6 +29,10 @@ def main() -> None:
         find_helm(_say)
         if sys.argv[1:] == ["landscape"]:
             find_gardener(_say)
+            return
+        if sys.argv[1:] == ["observe"]:
+            for name in OBSERVING:
+                find_program(name, _say)
             return
         find_program("promtool", _say)
         for build in PROGRAMS:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.suite.checks import cannot_fail, checkers, find_tests, imported_tests
 
 HERE = Path(__file__).parents[1]
-LEVELS = ("unit", "api", "e2e", "landscape")
+LEVELS = ("unit", "api", "e2e", "landscape", "observe")
 FOLDERS = ("actuator", "generic", "extensions", "hack", "tests")
 MAX_LINES = 40
 LONG = {

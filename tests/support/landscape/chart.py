@@ -94,8 +94,11 @@ def arguments_of(objects: Sequence[Raw]) -> list[str]:
 
 
 @contextmanager
-def running(environment: Any, objects: Sequence[Raw], log: Path) -> Iterator[None]:
-    """The Deployment's process under its service account, ready within the block."""
+def running(environment: Any, objects: Sequence[Raw], log: Path) -> Iterator[str]:
+    """The Deployment's process under its service account, ready within the block.
+
+    Yields the address of its metrics.
+    """
     meta = deployment_of(objects)["metadata"]
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{meta['namespace']}"]
     user = f"system:serviceaccount:{meta['namespace']}:{meta['name']}"
@@ -106,7 +109,7 @@ def running(environment: Any, objects: Sequence[Raw], log: Path) -> Iterator[Non
         process = subprocess.Popen(command, stderr=stderr)
     try:
         eventually(lambda: _is_ready(process, log))
-        yield
+        yield _serving(log)["metrics"]
         assert process.poll() is None, log.read_text()
     finally:
         process.kill()
@@ -115,8 +118,7 @@ def running(environment: Any, objects: Sequence[Raw], log: Path) -> Iterator[Non
 
 def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
     assert process.poll() is None, log.read_text()
-    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
-    address = next((line["health"] for line in lines if line["msg"] == "serving"), "")
+    address = _serving(log).get("health")
     assert address, "it does not listen yet"
     try:
         with urllib.request.urlopen(f"http://{address}/readyz?verbose", timeout=10) as answer:
@@ -126,6 +128,12 @@ def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
             raise AssertionError(error.read().decode()) from None
     except urllib.error.URLError as error:
         raise AssertionError(str(error)) from None
+
+
+def _serving(log: Path) -> dict[str, str]:
+    """The addresses at which the process serves; none if it does not yet."""
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    return next((line for line in lines if line["msg"] == "serving"), {})
 
 
 def remove_definition(admin: Client, name: str) -> None:
