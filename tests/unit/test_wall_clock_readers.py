@@ -192,7 +192,7 @@ TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "ShootNodes._serve_pods": (1, TESTING),
     },
     "generic/testing/landscape/operators.py": {
-        "Operators._serve": (1, TESTING),
+        "serve_operators": (1, TESTING),
     },
     "generic/testing/landscape/podruns.py": {
         "PodRuns.__init__": (1, TESTING),

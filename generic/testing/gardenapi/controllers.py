@@ -21,43 +21,39 @@ _PROFILES = resource_of(CloudProfile.KIND)
 _OF_PROJECTS = resource_of(NamespacedCloudProfile.KIND)
 
 
-class GardenControllers:
-    """The controllers of one garden; each `poll` is one round of work."""
+def serve_garden(client: Client) -> None:
+    """Do one round of work of the controllers of one garden. Raises ApiError."""
+    for cls, field in ((SecretBinding, "secretRef"), (CredentialsBinding, "credentialsRef")):
+        for binding in client.list(resource_of(cls.KIND)):
+            if value_at(binding, field, "kind") in (None, "Secret"):
+                _label(client, binding, field)
+    for profile in client.list(_OF_PROJECTS):
+        _merge(client, profile)
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
 
-    def poll(self) -> None:
-        """Do one round of work. Raises ApiError."""
-        for cls, field in ((SecretBinding, "secretRef"), (CredentialsBinding, "credentialsRef")):
-            for binding in self._client.list(resource_of(cls.KIND)):
-                if value_at(binding, field, "kind") in (None, "Secret"):
-                    self._label(binding, field)
-        for profile in self._client.list(_OF_PROJECTS):
-            self._merge(profile)
+def _label(client: Client, binding: Raw, field: str) -> None:
+    name = str(value_at(binding, field, "name") or "")
+    namespace = str(value_at(binding, field, "namespace") or binding["metadata"]["namespace"])
+    secret = find(client, SECRETS, name, namespace) if name else None
+    labels = dict(secret_labels(binding))
+    if secret and not labels.items() <= (secret["metadata"].get("labels") or {}).items():
+        client.patch(SECRETS, name, namespace, {"metadata": {"labels": labels}})
 
-    def _label(self, binding: Raw, field: str) -> None:
-        name = str(value_at(binding, field, "name") or "")
-        namespace = str(value_at(binding, field, "namespace") or binding["metadata"]["namespace"])
-        secret = find(self._client, SECRETS, name, namespace) if name else None
-        labels = dict(secret_labels(binding))
-        if secret and not labels.items() <= (secret["metadata"].get("labels") or {}).items():
-            self._client.patch(SECRETS, name, namespace, {"metadata": {"labels": labels}})
 
-    def _merge(self, profile: Raw) -> None:
-        parent = find(self._client, _PROFILES, str(value_at(profile, "spec", "parent", "name")))
-        if parent is None:
-            return
-        meta = profile["metadata"]
-        status = profile.get("status") or {}
-        merged = merged_profile(parent["spec"], profile["spec"])
-        known = {**(status.get("cloudProfileSpec") or {})}
-        if "providerConfig" in merged:  # completed by the webhook of the provider
-            known["providerConfig"] = merged["providerConfig"]
-        if known != merged or status.get("observedGeneration") != meta["generation"]:
-            written = {"cloudProfileSpec": merged, "observedGeneration": meta["generation"]}
-            where = (_OF_PROJECTS, meta["name"], meta["namespace"])
-            self._client.patch(*where, {"status": written}, subresource="status")
+def _merge(client: Client, profile: Raw) -> None:
+    parent = find(client, _PROFILES, str(value_at(profile, "spec", "parent", "name")))
+    if parent is None:
+        return
+    meta = profile["metadata"]
+    status = profile.get("status") or {}
+    merged = merged_profile(parent["spec"], profile["spec"])
+    known = {**(status.get("cloudProfileSpec") or {})}
+    if "providerConfig" in merged:  # completed by the webhook of the provider
+        known["providerConfig"] = merged["providerConfig"]
+    if known != merged or status.get("observedGeneration") != meta["generation"]:
+        written = {"cloudProfileSpec": merged, "observedGeneration": meta["generation"]}
+        where = (_OF_PROJECTS, meta["name"], meta["namespace"])
+        client.patch(*where, {"status": written}, subresource="status")
 
 
 def secret_labels(binding: Raw) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ PYTEST_DONT_REWRITE: a conftest.py may import this module before pytest does.
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TypeVar
 
 import attrs
@@ -26,7 +27,7 @@ from generic.manager.webhooks import endpoint_of
 from generic.testing.envtest.environment import Environment
 from generic.testing.envtest.servers import free_port
 from generic.testing.gardenapi.admission import admission_options, apply_policies, remove_policies
-from generic.testing.gardenapi.controllers import GardenControllers
+from generic.testing.gardenapi.controllers import serve_garden
 from generic.testing.gardenapi.install import install_garden
 from generic.testing.gardenapi.kinds import GARDEN_KINDS
 from generic.testing.polling import polling
@@ -91,7 +92,7 @@ def _garden() -> Iterator[tuple[Environment, HttpClient]]:
     with Environment() as environment:
         client = connect(environment.kubeconfig)
         install_garden(client)
-        with polling(GardenControllers(client).poll, "garden"):
+        with polling(partial(serve_garden, client), "garden"):
             yield environment, client
 
 

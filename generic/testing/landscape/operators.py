@@ -83,36 +83,29 @@ SIMULATED: Mapping[Resource, Status] = {
 }
 
 
-class Operators:
-    """Serves the objects of all SIMULATED kinds of a seed; each `poll` is one round of work.
+def serve_operators(client: Client, clock: Clock) -> None:
+    """Do one round of work on the objects of all SIMULATED kinds of a seed. Raises ApiError.
 
     `client` needs an administrator's rights. Kinds whose CRD is absent are skipped.
     """
+    for resource, status in SIMULATED.items():
+        with suppress(NotFound):  # not served yet
+            for obj in client.list(resource):
+                with suppress(NotFound, Invalid):  # it was deleted or changed meanwhile
+                    _serve(client, resource, obj, status(obj, format_time(clock.now())))
 
-    def __init__(self, client: Client, clock: Clock) -> None:
-        self._client = client
-        self._clock = clock
 
-    def poll(self) -> None:
-        """Do one round of work. Raises ApiError."""
-        for resource, status in SIMULATED.items():
-            with suppress(NotFound):  # not served yet
-                for obj in self._client.list(resource):
-                    with suppress(NotFound, Invalid):  # it was deleted or changed meanwhile
-                        self._serve(resource, obj, status)
-
-    def _serve(self, resource: Resource, obj: Raw, status: Status) -> None:
-        meta = obj["metadata"]
-        where = resource, meta["name"], meta["namespace"]
-        if meta.get("deletionTimestamp"):
-            if resource.group and meta.get("finalizers"):  # those of the simulated controller
-                self._client.patch(*where, {"metadata": {"finalizers": None}})
-            return
-        wanted = status(obj, format_time(self._clock.now()))
-        if wanted is not None:
-            self._client.patch(*where, {"status": wanted}, subresource="status")
-        if resource.group and OPERATION in (meta.get("annotations") or {}):
-            self._client.patch(*where, {"metadata": {"annotations": {OPERATION: None}}})
+def _serve(client: Client, resource: Resource, obj: Raw, wanted: Raw | None) -> None:
+    meta = obj["metadata"]
+    where = resource, meta["name"], meta["namespace"]
+    if meta.get("deletionTimestamp"):
+        if resource.group and meta.get("finalizers"):  # those of the simulated controller
+            client.patch(*where, {"metadata": {"finalizers": None}})
+        return
+    if wanted is not None:
+        client.patch(*where, {"status": wanted}, subresource="status")
+    if resource.group and OPERATION in (meta.get("annotations") or {}):
+        client.patch(*where, {"metadata": {"annotations": {OPERATION: None}}})
 
 
 def _conditions(now: str, types: tuple[str, ...], **more: object) -> list[Raw]:

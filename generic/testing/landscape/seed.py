@@ -9,7 +9,7 @@ through the router. Not here: the garden (garden.py), and data (seedobjects.py).
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from generic.testing.landscape.garden import START_SECONDS, LandscapeGarden
 from generic.testing.landscape.gardenobjects import CORE, GARDEN, read_manifests
 from generic.testing.landscape.images import landscape_images
 from generic.testing.landscape.kubelet import Kubelet
-from generic.testing.landscape.operators import Operators
+from generic.testing.landscape.operators import serve_operators
 from generic.testing.landscape.programs import find_gardener
 from generic.testing.landscape.router import Router
 from generic.testing.landscape.seedobjects import (
@@ -135,12 +135,10 @@ def _start_simulations(
     folder = directory / "shoots"
     shoots = SimulatedMachines(client, services.router, folder, version, clock, etcds.remove)
     stack.enter_context(shoots)
-    rounds: dict[str, Callable[[], None]] = {
-        "operators": Operators(client, clock).poll,
-        "shoots": shoots.poll,
-    }
-    for name, poll in rounds.items():
-        stack.enter_context(polling(poll, f"{directory.name}-{name}", every=_POLL_SECONDS))
+    operators = partial(serve_operators, client, clock)
+    name = directory.name
+    stack.enter_context(polling(operators, f"{name}-operators", every=_POLL_SECONDS))
+    stack.enter_context(polling(shoots.poll, f"{name}-shoots", every=_POLL_SECONDS))
     return shoots
 
 

@@ -7,6 +7,7 @@ a user of its own, with exactly the permissions of its chart.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.manager.webhooks import endpoint_of
 from generic.testing.gardenapi.admission import apply_policies, remove_policies
-from generic.testing.gardenapi.controllers import GardenControllers
+from generic.testing.gardenapi.controllers import serve_garden
 from generic.testing.gardenapi.install import install_garden
 from generic.testing.minimal import POOL, example
 from generic.testing.polling import polling
@@ -90,7 +91,7 @@ def serving_garden(
     _examples(target).write_text(examples, encoding="utf-8")
     if admission.webhooks:
         admission.start()
-    with polling(GardenControllers(client).poll, "garden"):
+    with polling(partial(serve_garden, client), "garden"):
         yield
 
 

@@ -12,7 +12,7 @@ from generic.manager.leaderelection import LEASES
 from generic.testing.envtest import Environment
 from generic.testing.landscape.caches import PODS
 from generic.testing.landscape.nodes import NODES, ShootNodes, is_ready
-from generic.testing.landscape.operators import ADDRESS, Operators
+from generic.testing.landscape.operators import ADDRESS, serve_operators
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds
 from tests.support.cluster.harness import eventually
@@ -102,6 +102,6 @@ def test_a_load_balancer_gets_an_address_and_missing_kinds_are_skipped(client):
     spec = {"type": "LoadBalancer", "ports": [{"port": 443}]}
     meta = {"name": "lb", "namespace": SEED}
     client.create(SERVICES, {"metadata": meta, "spec": spec})
-    Operators(client, SystemClock()).poll()
+    serve_operators(client, SystemClock())
     [ingress] = client.get(SERVICES, "lb", SEED)["status"]["loadBalancer"]["ingress"]
     assert ingress["ip"] == ADDRESS
