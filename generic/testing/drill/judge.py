@@ -161,7 +161,6 @@ def check_tags(title: str, outside: Iterable[ExternalResource]) -> None:
 
 
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
-    """Check I1."""
     recorded = [record.resource for record in evidence.records]
     if not evidence.resources_after:
         yield Untested("no external resource remained")
@@ -177,7 +176,6 @@ def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
 
 
 def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
-    """Check I2."""
     if not evidence.bystanders:
         yield "no object of another controller was checked"
     for bystander in evidence.bystanders:
@@ -186,7 +184,6 @@ def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
 
 
 def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
-    """Check I3."""
     for life in evidence.rehearsed:
         if len(life.outcomes) != 1:
             said = ", ".join(life.outcomes) or "none"
@@ -206,7 +203,6 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
 
 
 def _made_once(evidence: Evidence) -> Iterable[str]:
-    """Check I4."""
     if not evidence.resources_before:
         yield "nothing existed outside before the deletion"
     yield from made_twice(evidence.resources_before)
@@ -218,7 +214,6 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
 
 
 def _blocked_has_reason(evidence: Evidence) -> Iterable[str]:
-    """Check I5."""
     if not any(life.stuck is not None for life in evidence.rehearsed):
         yield Untested("no object was blocked")
     for life in evidence.rehearsed:
@@ -240,7 +235,6 @@ def _was_stuck(life: Life) -> bool:
 
 
 def _others_go_on(evidence: Evidence) -> Iterable[str]:
-    """Check I6."""
     if {life.kind for life in evidence.lives} <= frozenset().union(*AFTERWARDS):
         yield Untested("a force deletion ends no object of these kinds")
     elif not any(life.bad for life in evidence.lives):
@@ -253,7 +247,6 @@ def _others_go_on(evidence: Evidence) -> Iterable[str]:
 
 
 def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
-    """Check the rule `seed`."""
     for life in evidence.rehearsed:
         if life.gone is None:
             yield f"{life.key} still exists"
@@ -261,7 +254,6 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
 
 
 def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
-    """Check the rule `webhooks`."""
     for failure in FAILURES.values():
         if not any(webhook.failure == failure for webhook in evidence.webhooks):
             yield PartUntested(f"a webhook that fails because {failure}; use more shoots")
@@ -278,20 +270,17 @@ def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
 
 
 def _ended(evidence: Evidence) -> Iterable[str]:
-    """Check the rule `end`."""
     if evidence.stopped:
         yield evidence.stopped
 
 
 def _all_ready(evidence: Evidence) -> Iterable[str]:
-    """Check the rule `ready`."""
     for life in evidence.rehearsed:
         if life.ready is None:
             yield f"{life.key} did not become ready: {life.error or 'it reported no error'}"
 
 
 def _path_ended(evidence: Evidence) -> Iterable[str]:
-    """Check the rule `path`."""
     yield from evidence.unfinished
     yield from _ended(evidence)
 

@@ -5,6 +5,7 @@ A path is a sequence of steps for all shoots at once, while one more shoot stays
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
@@ -31,33 +32,30 @@ PATHS: Mapping[str, str] = {
 }
 """The steps of each path. `break` and `repair` act outside; a step with `!` must get stuck."""
 
-STEPS: Mapping[str, Callable[[GardenletFlows, Sequence[Raw], ShootState], ShootState | None]] = {
-    "create": lambda flow, manifests, _: flow.create(manifests),
-    "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
-    "hibernate": lambda flow, manifests, _: flow.reconcile(manifests, hibernated=True),
-    "delete": lambda flow, manifests, _: flow.delete(manifests),
-    "force-delete": lambda flow, *_: flow.force_delete(),
-    "backups": lambda flow, *_: flow.delete_afterwards(),
-    "begin-migration": lambda flow, *_: flow.begin_migration(),
-    "migrate": lambda flow, *_: flow.migrate(),
-    "restore": lambda flow, manifests, state: flow.restore(manifests, state),
-}
 
-TEXTS: Mapping[str, str] = {
-    "create": "Creating {}",
-    "reconcile": "Reconciling {}",
-    "hibernate": "Hibernating {}",
-    "delete": "Deleting {}",
-    "force-delete": "Force-deleting {}",
-    "backups": "Deleting the backups of {}",
-    "begin-migration": "Beginning the migration of {}",
-    "migrate": "Migrating {}",
-    "restore": "Restoring {}",
-    "repair": "Repairing the outside world",
-    "fail": "Marking {} as failed",
-    "break": "",
+class PathStep(NamedTuple):
+    """A step that gardenlet does."""
+
+    text: str
+    """For people; {} stands for the shoots."""
+    act: Callable[[GardenletFlows, Sequence[Raw], ShootState], ShootState | None]
+
+
+STEPS: Mapping[str, PathStep] = {
+    "create": PathStep("Creating {}", lambda flow, manifests, _: flow.create(manifests)),
+    "reconcile": PathStep("Reconciling {}", lambda flow, manifests, _: flow.reconcile(manifests)),
+    "hibernate": PathStep(
+        "Hibernating {}", lambda flow, manifests, _: flow.reconcile(manifests, hibernated=True)
+    ),
+    "delete": PathStep("Deleting {}", lambda flow, manifests, _: flow.delete(manifests)),
+    "force-delete": PathStep("Force-deleting {}", lambda flow, *_: flow.force_delete()),
+    "backups": PathStep("Deleting the backups of {}", lambda flow, *_: flow.delete_afterwards()),
+    "begin-migration": PathStep(
+        "Beginning the migration of {}", lambda flow, *_: flow.begin_migration()
+    ),
+    "migrate": PathStep("Migrating {}", lambda flow, *_: flow.migrate()),
+    "restore": PathStep("Restoring {}", lambda flow, *given: flow.restore(*given)),
 }
-"""Of each step, for people; `break` is described by its scenario."""
 
 
 class PathRun(DrillRun):
@@ -87,17 +85,17 @@ class PathRun(DrillRun):
 
     def _take(self, step: str, shoots: Sequence[SeedShoot], states: dict[str, ShootState]) -> None:
         names = ", ".join(shoot.name for shoot in shoots)
-        text = TEXTS[step.rstrip("!")].format(names)
         match step:
             case "break":
                 self.inject_failure()
             case "repair":
-                self.act(text)
+                self.act("Repairing the outside world")
                 self._rehearsal.repair_failure()
             case "fail":
-                self.act(text)
+                self.act(f"Marking {names} as failed")
                 parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
             case _:
+                text = STEPS[step.rstrip("!")].text.format(names)
                 self.act(f"{text}, which must get stuck" if "!" in step else text)
                 parallel(shoots, lambda shoot: self._try(step, shoot, shoots, states))
         if step == "create":
@@ -126,7 +124,7 @@ class PathRun(DrillRun):
         manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
         problem = "did not get stuck" if stuck else ""
         try:
-            state = STEPS[name](flow, manifests, states.get(shoot.name, ShootState()))
+            state = STEPS[name].act(flow, manifests, states.get(shoot.name, ShootState()))
             states.update({} if state is None else {shoot.name: state})
         except ActuatorError as error:
             problem = "" if stuck else str(error)

@@ -32,12 +32,11 @@ def drill(
     settings: DrillSettings,
     rehearsal: CombinedRehearsal,
     watcher: Watcher,
-    of: "Callable[..., DrillRun] | None" = None,
+    course: "Callable[..., DrillRun]",
 ) -> Evidence:
-    """Rehearse a force deletion and return the evidence. Always cleans up.
+    """Run the procedure that `course` makes, and return the evidence. Always cleans up.
 
-    `of` makes another procedure than a force deletion. Raises ActuatorError or ApiError if the
-    drill could not run.
+    Raises ActuatorError or ApiError if the drill could not run.
     """
     began = time.monotonic()
     if settings.kubeconfig is None:
@@ -46,7 +45,7 @@ def drill(
         seed = (settings.kubeconfig, settings.context)
         opening = foreign_world(rehearsal, *seed, watcher.say)
     with opening as world:
-        run = (of or DrillRun)(settings, rehearsal, watcher, world)
+        run = course(settings, rehearsal, watcher, world)
         run.rehearse()
         run.evidence.seconds = time.monotonic() - began
         return run.evidence

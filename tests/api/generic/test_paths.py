@@ -353,10 +353,10 @@ class Walk:
             if stuck:
                 impatient = Impatient(self.garden, self.shoot, served, stuck="no luck", quiet=STUCK)
                 with pytest.raises(ActuatorError, match="no luck"):
-                    STEPS[name](impatient, self.manifests(), self.state)
+                    STEPS[name].act(impatient, self.manifests(), self.state)
             else:
                 flow = GardenletFlows(self.garden, self.shoot, served, patience=PATIENT)
-                self.state = STEPS[name](flow, self.manifests(), self.state) or self.state
+                self.state = STEPS[name].act(flow, self.manifests(), self.state) or self.state
             if name in ("create", "restore"):
                 self.plant(machines=self.machines and name == "create")
 

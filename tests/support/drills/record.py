@@ -819,7 +819,9 @@ def _note_steps(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> None:
         )
         return clear(seed, shoots, **named)
 
-    steps = {name: partial(noted, step) for name, step in paths.STEPS.items()}
+    steps = {
+        name: step._replace(act=partial(noted, step.act)) for name, step in paths.STEPS.items()
+    }
     patch.setattr(paths, "STEPS", steps)
     patch.setattr(takeover.TakeOver, "_take_over", take)
     patch.setattr(run, "clear", clean)

@@ -12,7 +12,6 @@ def judge(evidence: LandscapeEvidence) -> list[Finding]:
 
 
 def _shoots_are_gone(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `shoot`."""
     for shoot in evidence.shoots:
         said = f": {shoot.moments[-1].text}" if shoot.moments else ""
         if shoot.ready is None:
@@ -22,14 +21,14 @@ def _shoots_are_gone(evidence: LandscapeEvidence) -> Iterable[str]:
 
 
 def _blocked_shows_a_code(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `code`; without one the drill repairs the outside world."""
+    """Check that it has an error code; without one the drill repairs the outside world."""
     for shoot in evidence.shoots:
         if shoot.deleted is not None and not shoot.codes and not evidence.repairs:
             yield f"{shoot.name} was blocked, and its status had no error code"
 
 
 def _forced_by_the_user(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `force`; after a repair, a normal deletion may end."""
+    """Check that it was force-deleted; after a repair, a normal deletion may end."""
     for shoot in evidence.shoots:
         needs_none = shoot.gone is not None and evidence.repairs
         if shoot.deleted is not None and shoot.forced is None and not needs_none:
@@ -39,7 +38,6 @@ def _forced_by_the_user(evidence: LandscapeEvidence) -> Iterable[str]:
 
 
 def _no_process_is_left(evidence: LandscapeEvidence) -> Iterable[str]:
-    """Check the rule `programs`."""
     for process in evidence.processes:
         yield f"{process} still runs"
 
