@@ -18,47 +18,41 @@ from actuator import (
     FieldProblem,
     Provisioned,
     Resource,
-)
-from actuator.v1alpha1 import (
-    DropIn,
-    File,
-    FileContent,
-    FileContentInline,
-    OperatingSystemConfig,
-    Purpose,
-    Unit,
+    v1alpha1,
 )
 from extensions.local.userdata import script
 from generic.library import find
 
 _SECRETS = Resource("v1", "secrets")
-_RELEASE = File(
+_RELEASE = v1alpha1.File(
     path="/etc/local-os-release",
     permissions=0o644,
-    content=FileContent(inline=FileContentInline(data="NAME=local-os\n")),
+    content=v1alpha1.FileContent(inline=v1alpha1.FileContentInline(data="NAME=local-os\n")),
 )
-_CONTAINERD = Unit(
+_CONTAINERD = v1alpha1.Unit(
     name="containerd.service",
-    drop_ins=[DropIn(name="10-local-os.conf", content="[Service]\nLimitNOFILE=1048576\n")],
+    drop_ins=[v1alpha1.DropIn(name="10-local-os.conf", content="[Service]\nLimitNOFILE=1048576\n")],
 )
 
 
-class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
+class LocalOperatingSystem(Actuator[v1alpha1.OperatingSystemConfig]):
     """User data as a shell script."""
 
     permissions = (_SECRETS.permission("get"),)
 
     def validate(
-        self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster
+        self, ctx: Context, obj: v1alpha1.OperatingSystemConfig, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the files for this operating system."""
-        if obj.spec.purpose not in list(Purpose):
+        if obj.spec.purpose not in list(v1alpha1.Purpose):
             detail = f"{obj.spec.purpose!r} is not supported; update the extension"
             yield FieldProblem(field="spec.purpose", detail=detail)
         for index, file in enumerate(obj.spec.files):
             yield from _problems(f"spec.files[{index}]", file, is_new=_is_new(obj))
 
-    def reconcile(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> Provisioned:
+    def reconcile(
+        self, ctx: Context, obj: v1alpha1.OperatingSystemConfig, cluster: Cluster
+    ) -> Provisioned:
         """Return a new machine's user data, or report the additions for a running one."""
         if _is_new(obj):
             files = [(file, _content(ctx, obj, file)) for file in obj.spec.files]
@@ -67,16 +61,16 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
         obj.status.extension_units = [_CONTAINERD] if obj.spec.cri_config else []
         return Provisioned()
 
-    def delete(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> None:
+    def delete(self, ctx: Context, obj: v1alpha1.OperatingSystemConfig, cluster: Cluster) -> None:
         """Do nothing: nothing exists but the status."""
 
 
-def _is_new(obj: OperatingSystemConfig) -> bool:
+def _is_new(obj: v1alpha1.OperatingSystemConfig) -> bool:
     """Whether the configuration is for machines that do not run yet."""
-    return obj.spec.purpose == Purpose.PROVISION
+    return obj.spec.purpose == v1alpha1.Purpose.PROVISION
 
 
-def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]:
+def _problems(where: str, file: v1alpha1.File, *, is_new: bool) -> Iterator[FieldProblem]:
     inline = file.content.inline
     if not file.path.startswith("/"):
         yield FieldProblem(field=f"{where}.path", detail=f"{file.path!r} does not begin with /")
@@ -93,7 +87,7 @@ def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]
         )
 
 
-def _decoded(inline: FileContentInline) -> bytes | None:
+def _decoded(inline: v1alpha1.FileContentInline) -> bytes | None:
     if inline.encoding == "":
         return inline.data.encode()
     if inline.encoding != "b64":
@@ -104,7 +98,7 @@ def _decoded(inline: FileContentInline) -> bytes | None:
         return None
 
 
-def _content(ctx: Context, obj: OperatingSystemConfig, file: File) -> bytes:
+def _content(ctx: Context, obj: v1alpha1.OperatingSystemConfig, file: v1alpha1.File) -> bytes:
     """Return the content of the file. Raises ActuatorError if its Secret cannot be used."""
     if file.content.inline is not None:
         return _decoded(file.content.inline) or b""

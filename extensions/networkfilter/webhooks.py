@@ -7,28 +7,21 @@ the nodes that start before it.
 from actuator import load_config
 from actuator.v1alpha1 import OperatingSystemConfig
 from extensions.networkfilter.config import FilterConfig
-from generic.library.webhooks import (
-    OF_NODES,
-    READ_CLUSTER,
-    AdmissionRequest,
-    ensure_file,
-    mutates,
-    with_extension,
-)
+from generic.library import webhooks
 
 TYPE = "networking-filter"
 PATH = "/etc/network-filter/blocked"
 
 
-@mutates(
+@webhooks.mutates(
     OperatingSystemConfig,
     name="node-filter",
     failure_policy="Fail",
-    namespace_labels=with_extension(TYPE),
-    conditions=OF_NODES,
-    permissions=[READ_CLUSTER],
+    namespace_labels=webhooks.with_extension(TYPE),
+    conditions=webhooks.OF_NODES,
+    permissions=[webhooks.READ_CLUSTER],
 )
-def add_filter(request: AdmissionRequest[OperatingSystemConfig]) -> None:
+def add_filter(request: webhooks.AdmissionRequest[OperatingSystemConfig]) -> None:
     """Write the blocked ranges of the shoot's configuration to a file of its machines.
 
     An invalid configuration adds nothing here: the status of the Extension reports it.
@@ -38,4 +31,4 @@ def add_filter(request: AdmissionRequest[OperatingSystemConfig]) -> None:
             given = extension.get("providerConfig")
             config, _ = load_config(FilterConfig, given, "providerConfig", rules=False)
             if config is not None:
-                ensure_file(request.new.spec.files, PATH, config.text, 0o644)
+                webhooks.ensure_file(request.new.spec.files, PATH, config.text, 0o644)

@@ -10,18 +10,11 @@ from typing import Any, NotRequired, TypedDict, Unpack
 
 import attrs
 
+from actuator import v1alpha1
 from actuator.cluster import Cluster
 from actuator.codec import encode
 from actuator.errors import ConfigurationError
 from actuator.meta import Base64, Raw, SecretReference
-from actuator.v1alpha1 import (
-    LabelSelector,
-    MachineControllerManagerSettings,
-    MachineDeploymentStatus,
-    Taint,
-    Worker,
-    WorkerPool,
-)
 from generic.library import machines
 from generic.library.manifests import manifest, manifest_of
 from generic.library.worker.autoscaler import autoscaler_annotations
@@ -53,7 +46,7 @@ class MachineGroup:
 
     name: str
     class_name: str
-    pool: WorkerPool
+    pool: v1alpha1.WorkerPool
     minimum: int
     maximum: int
     max_surge: int | str
@@ -64,7 +57,7 @@ class MachineGroup:
     credentials: SecretReference | None = None
     labels: Mapping[str, str] = attrs.field(factory=dict)
     annotations: Mapping[str, str] = attrs.field(factory=dict)
-    taints: Sequence[Taint] = ()
+    taints: Sequence[v1alpha1.Taint] = ()
     node_template: Raw | None = None
     class_labels: Mapping[str, str] = attrs.field(factory=dict)
     autoscaler_annotations: Mapping[str, str] = attrs.field(factory=dict)
@@ -100,7 +93,7 @@ class MachineGroup:
             replicas=replicas,
             min_ready_seconds=_READY_SECONDS,
             strategy=self._strategy(),
-            selector=LabelSelector(match_labels=labels),
+            selector=v1alpha1.LabelSelector(match_labels=labels),
             template=machines.MachineTemplate(
                 metadata=machines.TemplateMetadata(labels={**labels, **in_place}),
                 spec=machines.MachineSpec(
@@ -114,9 +107,9 @@ class MachineGroup:
             auto_preserve_failed_machine_max=self.auto_preserve_failed_machine_max,
         )
 
-    def status(self) -> MachineDeploymentStatus:
+    def status(self) -> v1alpha1.MachineDeploymentStatus:
         """Return its entry in the Worker's status."""
-        return MachineDeploymentStatus(
+        return v1alpha1.MachineDeploymentStatus(
             name=self.name,
             minimum=self.minimum,
             maximum=self.maximum,
@@ -144,7 +137,7 @@ class MachineGroup:
         }
 
 
-def _image_labels(pool: WorkerPool) -> dict[str, str]:
+def _image_labels(pool: v1alpha1.WorkerPool) -> dict[str, str]:
     """Return the labels that Gardener's providers put on machine classes.
 
     machine-controller-manager issue 880: they tell which image a machine has. What is no value of a
@@ -187,8 +180,8 @@ class Provided(TypedDict):
 
 
 def in_zone(
-    worker: Worker,
-    pool: WorkerPool,
+    worker: v1alpha1.Worker,
+    pool: v1alpha1.WorkerPool,
     cluster: Cluster,
     index: int,
     *,
@@ -231,7 +224,7 @@ def in_zone(
     )
 
 
-def _node_template(worker: Worker, pool: WorkerPool, index: int) -> Raw | None:
+def _node_template(worker: v1alpha1.Worker, pool: v1alpha1.WorkerPool, index: int) -> Raw | None:
     """Return the resources of a future node in a zone, for scaling up from zero."""
     if pool.node_template is None:
         return None
@@ -267,7 +260,7 @@ def _share(amount: int, index: int, zones: int) -> int:
     return each + (1 if index < left else 0)
 
 
-def _configuration(settings: MachineControllerManagerSettings | None) -> dict[str, Any]:
+def _configuration(settings: v1alpha1.MachineControllerManagerSettings | None) -> dict[str, Any]:
     if settings is None:
         return {}
     return {
