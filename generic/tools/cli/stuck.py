@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from actuator.errors import ActuatorError
 from actuator.v1alpha1 import KINDS
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
@@ -28,7 +29,8 @@ def stuck(own: tuple[str, ...], output: str, **seed: Any) -> None:
     """List everything under deletion in a seed: since when, whose turn it is, what blocks it.
 
     The command only reads from the API server: metadata of all resources, and extension objects.
-    `-o name` prints the targets of `actuator explain`, `-o wide` all blockers.
+    `-o name` prints the targets of `actuator explain`, `-o wide` all blockers. Refused reads are
+    on stderr; if there are some, and no object is found, the exit status is 1.
     """
     kinds = [cls.KIND for cls in dict.fromkeys([*KINDS, *map(load_kind, own)])]
     now = SystemClock().now()
@@ -36,10 +38,12 @@ def stuck(own: tuple[str, ...], output: str, **seed: Any) -> None:
     data = {"version": _VERSION, "objects": found, "unread": unread}
     names = [str(item) for item in found]
     table = partial(_table, found, now, wide=output == "wide")
-    print_list(output, data, names, table, "nothing is under deletion")
-    if output in ("table", "wide"):
+    print_list(output, data, names, table, "" if unread else "nothing is under deletion")
+    if output in ("table", "wide", "name"):
         for line in (*unread, *grant(unread)):
             echo(line, err=True)
+    if unread and not found:
+        raise ActuatorError(f"found no object under deletion, but could not do {len(unread)} reads")
 
 
 def _table(found: Sequence[Stuck], now: datetime, *, wide: bool) -> str:

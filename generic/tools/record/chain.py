@@ -111,8 +111,11 @@ def _parsed(line: bytes, number: int) -> Raw:
         )
     except (ValueError, RecursionError):
         intact = False
+    if not intact and not line.endswith(b"\n"):
+        raise WrongLine(number, "incomplete: the file ends within it")
     if not intact:
-        raise WrongLine(number, "altered: its content and its hash differ")
+        other = ", or the file is no export" if number == 1 else ""
+        raise WrongLine(number, f"altered: its content and its hash differ{other}")
     return dict(linked)
 
 

@@ -1,6 +1,7 @@
 """`actuator stuck` against the API server: all that is under deletion, and nothing else."""
 
 import json
+import re
 import secrets
 
 import pytest
@@ -147,6 +148,18 @@ def test_a_namespace_names_the_objects_that_remain_in_it(keep, run, admin, names
     assert one["turn"] == "the namespace controller of Kubernetes"
     assert any("configmaps. has 1" in text for text in one["blockers"])
     admin.patch(OTHERS["ConfigMap"], "held", other, {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("output", ["table", "name", "json"])
+def test_a_user_who_may_read_nothing_does_not_learn_that_nothing_is_stuck(
+    command, environment, output
+):
+    kubeconfig = environment.user_kubeconfig(f"stranger-{secrets.token_hex(3)}")
+    done = command("stuck", "--kubeconfig", kubeconfig, "-o", output, status=1)
+    assert re.search(r"found no object under deletion, but could not do \d+ reads", done.stderr)
+    assert "nothing" not in done.stdout
+    forbidden = done.stdout if output == "json" else done.stderr
+    assert "forbidden (403)" in forbidden
 
 
 def test_a_resource_that_may_not_be_read_is_named_and_the_rest_is_listed(

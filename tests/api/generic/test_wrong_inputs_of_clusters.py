@@ -107,7 +107,17 @@ def test_a_missing_object_is_named(ask, line, words):
     [
         ("explain NS", "kubectl create clusterrole actuator-explain --verb=get,list"),
         ("explain NS/infra/infra", "--resource=infrastructures.extensions.gardener.cloud"),
-        ("orphans list", "grant this permission, or select another user with --kubeconfig"),
+        *(
+            (line, "grant this permission, or select another user with --kubeconfig")
+            for line in (
+                "orphans list",
+                "orphans close name",
+                "orphans reopen name",
+                "record list --since 2026-10-01",
+                "record export --since 2026-10-01",
+                "record summary --since 2026-10-01",
+            )
+        ),
         (f"dev mine:extension {FREE}", "grant this permission, or select another user with --kube"),
         ("shoot create NS", "grant this permission, or select another user with --kubeconfig"),
         ("drain mine:extension", "use an account with the roles of `actuator rbac`"),

@@ -83,6 +83,21 @@ def test_each_of_ten_thousand_changes_is_found_at_its_line(
         assert first_wrong(content) == line, content
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (WHOLE[:-10], f"line {len(LINES)}: incomplete: the file ends within it"),
+        (WHOLE.replace(b"\n", b"\r\n"), "line 1: altered: its content and its hash differ, or"),
+        (b"\x1f\x8b compressed\n", "or the file is no export"),
+    ],
+)
+def test_a_truncated_file_and_one_that_is_no_export_have_their_own_messages(
+    content: bytes, words: str
+) -> None:
+    with pytest.raises(WrongLine, match=words):
+        verified(lines_of(io.BytesIO(content)))
+
+
 def test_an_unchanged_export_is_read_as_it_was_written() -> None:
     read = verified(LINES)
     assert (read.header, list(read.records), read.last_hash) == (header(7), RECORDS, LAST)
