@@ -277,14 +277,16 @@ def _hold_all(
     try:
         for number, item in enumerate([*held]):
             title = f"\n{number + 1} of {len(held)}: {item.round.title}"
-            if item.problem != NOT_BEGUN:
-                title += f": {item.problem or 'finished before'}"
             DrillScreen().print(title, soft_wrap=True)
             if item.problem == NOT_BEGUN:
                 begun = attrs.evolve(item, started=_now(), problem=INTERRUPTED)
                 held[number] = begun
                 _save(output, index)
                 held[number] = _hold_one(begun, settings, load_rehearsals(references), output)
+            ended = held[number]
+            if ended.problem or ended is item:
+                why = f"{ended.verdict}: {ended.problem}" if ended.problem else "finished before"
+                DrillScreen().print(why, soft_wrap=True)
     finally:
         lost = _save(output, index)
         show_rounds(held, output)

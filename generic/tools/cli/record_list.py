@@ -69,13 +69,13 @@ def list_drills(since: datetime, until: datetime | None, output: str, folder: Pa
     """List the drills of a period, from their reports below FOLDER, oldest first.
 
     CLUSTER is the context of the kubeconfig, "embedded" for a drill on its own cluster. "planted":
-    the drill ran with --break. Seeds that could not be checked are listed from each index of
-    `actuator drill --contexts`. Files that are no report of a drill, or an altered index, are
-    named on stderr.
+    the drill ran with --break. Seeds that could not be checked are listed from the last index of
+    each folder; -o json has the problems. Files that are no report of a drill, or an altered
+    index, are named on stderr.
     """
     found: list[Raw] = []
-    for name, read in (("report", _drill), ("index", _unchecked)):
-        for path in sorted(folder.rglob(f"{name}-*.json")):
+    for pattern, read in (("report-*.json", _drill), ("index.json", _unchecked)):
+        for path in sorted(folder.rglob(pattern)):
             try:
                 drills = read(path)
                 found += [drill for drill in drills if is_within(drill["started"], since, until)]
@@ -86,7 +86,8 @@ def list_drills(since: datetime, until: datetime | None, output: str, folder: Pa
     found.sort(key=lambda drill: (parse_time(drill["started"]), drill["cluster"]))
     data = {"version": _VERSION, "drills": found}
     names = [drill["cluster"] for drill in found]
-    rows = [{key: drill[key] for key in drill if key != "identity"} for drill in found]
+    hidden = ("identity", "problems")
+    rows = [{key: drill[key] for key in drill if key not in hidden} for drill in found]
     print_list(output, data, names, partial(row_table, rows), "no drill started in this period")
 
 
@@ -100,7 +101,8 @@ def _unchecked(path: Path) -> list[Raw]:
             "identity": entry.identity,
             "scenario": entry.scenario,
             **{name: getattr(index.origin, name) for name in _ORIGIN},
-            "result": f"could not check: {'; '.join(entry.problems)}",
+            "result": entry.verdict,
+            "problems": entry.problems,
         }
         for entry in index.rounds
         if entry.verdict == "could not check"
@@ -114,6 +116,7 @@ def _drill(path: Path) -> list[Raw]:
     context = value_at(evidence, "target", "context")
     broken = ", ".join(str(item["rule"]) for item in report["findings"] if item["problems"])
     planted = " (planted)" if evidence.get("broken") else ""
+    problems = [problem for item in report["findings"] for problem in item["problems"]]
     facts = {
         "started": evidence["started"],
         "cluster": str(context or ("embedded" if evidence.get("target") else "landscape")),
@@ -121,5 +124,6 @@ def _drill(path: Path) -> list[Raw]:
         "scenario": str(evidence["scenario"]),
         **{name: str(value_at(evidence, "origin", name) or "") for name in _ORIGIN},
         "result": "holds" if report["passed"] else f"BROKEN: {broken}{planted}",
+        "problems": problems,
     }
     return [facts]
