@@ -501,6 +501,7 @@ class Actuator(ABC, Generic[K, C]):
     def verifying_account(self) -> str:
         """Return the account of the credentials that `still_exists` uses; "" if unknown.
 
+        At most 253 printable characters.
         `actuator orphans verify` refuses credentials of another account than the record's: there,
         every resource would appear to be gone.
         """

@@ -81,6 +81,18 @@ class WrongResult(ActuatorError):
         super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}{at}", codes=codes)
 
 
+def checked_account(actuator: Actuator[Any], method: str, account: object) -> str:
+    """Return the cloud account that an author's method returned. Raises WrongResult."""
+    if isinstance(account, Coroutine):
+        account.close()  # else Python warns that it was never awaited
+    if isinstance(account, str):
+        text = str.__str__(account)
+        if len(text) <= MAX_LENGTH and text.isprintable():
+            return text
+    wanted = f'return a text of at most {MAX_LENGTH} printable characters, or "" if it is unknown'
+    raise WrongResult(actuator, method, account, wanted)
+
+
 class CallHangs(ActuatorError):
     """An earlier call for the same object was abandoned and has not returned."""
 
@@ -229,10 +241,7 @@ class Invoker(Struct, frozen=True):
         with call.reading_ahead():
             try:
                 account: object = self.actuator.cloud_account(call, obj, cluster)
-                if isinstance(account, str) and account.isprintable():
-                    return account[:MAX_LENGTH]
-                wanted = "return a printable text"
-                raise WrongResult(self.actuator, "cloud_account", account, wanted)
+                return checked_account(self.actuator, "cloud_account", account)
             except Exception as error:  # if the call has to stop, its next step raises it again
                 call.log.warning("account not read", extra={"fields": {"error": describe(error)}})
         return ""

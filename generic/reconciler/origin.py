@@ -6,9 +6,11 @@ since tenants write parts of it. Not here: when it is read and kept (`origins`).
 """
 
 import re
+import sys
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
@@ -59,7 +61,8 @@ class DeletionOrigin(KeepsUnknownFields):
     account: Annotated[str, Schema(immutable="always")] = ""
     """The cloud account, as `Actuator.cloud_account` returned it while the credentials worked."""
     extension_version: str = ""
-    """The distribution of the actuator and its version: "NAME VERSION"."""
+    """The distribution of the actuator and its version: "NAME VERSION"; if none is installed, those
+    of the pyproject.toml beside its module, followed by " (pyproject.toml)"."""
     confirmed_by: str = ""
     """The user who confirmed the deletion of the Shoot, by its annotation."""
 
@@ -155,7 +158,25 @@ def _version_of_package(package: str) -> str:
     with suppress(Exception):
         found = metadata.packages_distributions()[package][0]  # reads files of every distribution
         return f"{found} {metadata.version(found)}"
+    with suppress(Exception):  # installed as editable, or not installed
+        return _version_beside(sys.modules[package])
     return ""
+
+
+def _version_beside(module: Any) -> str:
+    """Return the version in the pyproject.toml beside a module, or one level above ("src").
+
+    The distribution that it names may be installed as editable, without a list of its packages.
+    Raises an error if there is none.
+    """
+    import tomllib
+
+    path = Path(next(iter(getattr(module, "__path__", [module.__file__])))).resolve()
+    file = next(filter(Path.is_file, (up / "pyproject.toml" for up in (*path.parents,)[:2])))
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    with suppress(metadata.PackageNotFoundError):
+        return f"{project['name']} {metadata.version(project['name'])}"
+    return f"{project['name']} {project['version']} (pyproject.toml)"
 
 
 def account_of(obj: Raw) -> str:

@@ -15,6 +15,7 @@ from actuator.interface import Actuator, Client, Clock
 from actuator.meta import format_time
 from generic.kube.errorinfo import describe
 from generic.manager.orphans.ledger import Serving, serving, write_status
+from generic.reconciler.invoker import checked_account
 from generic.reconciler.origin import UNKNOWN_VALUE, DeletionOrigin
 from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.reconciler.orphans.record import NOT_STORED
@@ -76,14 +77,15 @@ class Accounts:
     """The account of the credentials that each actuator verifies with, asked once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, object] = {}
+        self._known: dict[int, str] = {}
 
     def check(self, actuator: Actuator[Any], origin: DeletionOrigin) -> None:
         """Raise ActuatorError if the credentials belong to another account than the record's."""
         if origin.account in ("", UNKNOWN_VALUE):
             return
         if id(actuator) not in self._known:
-            self._known[id(actuator)] = actuator.verifying_account()
+            found: object = actuator.verifying_account()
+            self._known[id(actuator)] = checked_account(actuator, "verifying_account", found)
         account = self._known[id(actuator)]
         if account and account != origin.account:
             raise ActuatorError(

@@ -76,8 +76,19 @@ def test_the_account_is_kept_also_when_the_first_reconcile_fails(seed, start):
 
 @pytest.mark.parametrize(
     "answer",
-    [ActuatorError("sts says no"), None, 7, ["1"], "a\nb", RuntimeError("bug"), ""],
-    ids=repr,
+    [
+        ActuatorError("sts says no"),
+        None,
+        7,
+        ["1"],
+        "a\nb",
+        "\x1b[2J",
+        "\u202e1",
+        "1" * 254,
+        RuntimeError("bug"),
+        "",
+    ],
+    ids=ascii,
 )
 def test_an_account_that_cannot_be_read_stops_nothing_and_is_asked_again(
     seed, start, caplog, answer
@@ -88,8 +99,13 @@ def test_an_account_that_cannot_be_read_stops_nothing_and_is_asked_again(
         seed.create(infrastructure(seed.namespace, seed.namespace))
         eventually(seed.is_ready)
     assert condition(seed) == []
-    logged = any(record.message == "account not read" for record in caplog.records)
-    assert logged == (answer != "")
+    logged = [item for item in caplog.records if item.message == "account not read"]
+    assert bool(logged) == (answer != "")
+    for item in logged:
+        assert item.exc_info is None
+        assert item.fields["error"].isprintable()
+        if not isinstance(answer, Exception):
+            assert item.fields["error"].startswith("InAccount.cloud_account returned ")
     seed.ask("reconcile")
     eventually(lambda: condition(seed) == [(ACCOUNT, "True")])
 

@@ -1,5 +1,9 @@
 """The origin of a deletion: from the Cluster, the object and the seed, whatever they contain."""
 
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +124,68 @@ def test_the_version_is_that_of_the_distribution_of_the_author() -> None:
     name, _, version = version_of(_InstalledElsewhere()).partition(" ")
     assert (name, bool(version)) == ("pytest", True)
     assert version_of(_OfNoDistribution()) == ""
+
+
+Imported = Callable[[str], Actuator[Any]]
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Imported]:
+    """Import a module of a folder without a distribution, and return an actuator of it."""
+    name = f"extension_{tmp_path.name.replace('-', '_')}"
+
+    def load(place: str) -> Actuator[Any]:
+        file = tmp_path / place.format(name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            "from tests.support.cluster.harness import Script\nclass Own(Script): pass\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path / ("src" if place.startswith("src/") else ""))
+        module = f"{name}.mine" if place.endswith("mine.py") else name
+        made: Actuator[Any] = importlib.import_module(module).Own()
+        return made
+
+    yield load
+    for module in [item for item in sys.modules if item.startswith(name)]:
+        del sys.modules[module]
+
+
+PROJECT = '[project]\nname = "acme"\nversion = "1.2"\n'
+PLACES = ("{}.py", "{}/__init__.py", "{}/mine.py", "src/{}/__init__.py", "src/{}/mine.py")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_without_a_distribution_the_version_is_that_of_the_project_beside_the_module(
+    imported: Imported, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    assert version_of(imported(place)) == "acme 1.2 (pyproject.toml)"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_editable_installation_has_the_version_of_its_distribution(
+    imported: Imported, tmp_path: Path, place: str
+) -> None:
+    """The metadata of an editable wheel need not name packages (PEP 660)."""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "acme"\ndynamic = ["version"]\n')
+    actuator = imported(place)
+    for folder in (tmp_path, tmp_path / "src"):
+        info = folder / "acme-3.4.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 3.4\n")
+    importlib.invalidate_caches()
+    assert version_of(actuator) == "acme 3.4"
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "[tool.x]\n", "not TOML", '[project]\nname = "acme"\n', "\x00"], ids=ascii
+)
+def test_a_project_without_a_version_has_none(
+    imported: Imported, tmp_path: Path, content: str | None
+) -> None:
+    if content is not None:
+        (tmp_path / "pyproject.toml").write_text(content)
+    assert version_of(imported("{}.py")) == ""
 
 
 class _OfNoDistribution(Actuator[Any]):
