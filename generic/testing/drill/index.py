@@ -21,7 +21,7 @@ from generic.kube.printable import printable
 from generic.testing.drill.all import Round, RoundResult
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.report import read_findings, write_all
+from generic.testing.drill.report import write_all
 
 _VERSION = 1
 _HASH = "sha256"
@@ -135,9 +135,10 @@ def finished(folder: Path, index: Index) -> dict[Round, RoundResult]:
             continue
         is_same = item.identity in (entry.identity, "")  # "": it cannot be asked now
         if is_same and report_state(folder, entry) == "unchanged":
+            report = json.loads((folder / entry.report).read_bytes())
             kept[drill] = RoundResult(
                 round=drill,
-                findings=read_findings(folder / entry.report),
+                findings=cattrs.structure(report["findings"], list[Finding]),
                 drill=Path(entry.report).stem.partition("-")[2],
                 identity=entry.identity,
                 started=entry.started,

@@ -58,11 +58,6 @@ def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
     return evidence, findings
 
 
-def read_findings(path: Path) -> list[Finding]:
-    """Return the findings of a report.json that is known to be unchanged. Raises OSError."""
-    return cattrs.structure(json.loads(path.read_bytes())["findings"], list[Finding])
-
-
 def _reader(converter: cattrs.Converter, cls: type[E]) -> Callable[[Any, Any], E]:
     """Return how to read an object of `cls`, whose keys are in camelCase."""
     names: dict[str, Any] = {
