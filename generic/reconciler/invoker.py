@@ -47,6 +47,7 @@ from generic.kube.headers import Request
 from generic.kube.remote import Remote
 from generic.kube.timers import Timer, Timers
 from generic.reconciler.calls import Call, FencedClient, ShootClient, blocks
+from generic.reconciler.known_secrets import hide
 from generic.reconciler.operation import Operation
 from generic.reconciler.origin import MAX_LENGTH
 from generic.reconciler.orphans import UNKNOWN, recordable
@@ -138,7 +139,7 @@ class Invoker(Struct, frozen=True):
                 if call.operation.guards:
                     self._validate(call, obj, cluster)
                     call.accepted = True
-                    call.account = self._account(call, obj, cluster)
+                    call.account = self._account(call, track, obj, cluster)
                 result = getattr(self.actuator, name)(call, obj, cluster)
                 checked = self._checked(call.operation, result)
             finally:
@@ -164,6 +165,7 @@ class Invoker(Struct, frozen=True):
             found = [UNKNOWN]
             problem = failed.error.text
         if problem:
+            problem = self._hidden(track, problem)
             report.log.error("external_resources failed", extra={"fields": {"error": problem}})
         return found
 
@@ -204,10 +206,19 @@ class Invoker(Struct, frozen=True):
         except BaseException as error:  # SystemExit included: no actuator may end the process
             capture()
             failure = self._read(call, error)  # within the call: it runs the error's own code
+            failure = replace(failure, text=self._hidden(track, failure.text))
+            if failure.unexpected is not None:
+                failure.unexpected.args = (self._hidden(track, str(failure.unexpected)),)
         if not self.tracks.end(track, call):
             raise WorkerReplaced from None
         if failure is not None:
             raise CallFailed(failure) from None
+
+    def _hidden(self, track: Track, text: str) -> str:
+        """Return the text of an error without values of Secrets that were read for the object."""
+        now = self.clock.now()
+        known = [secret.read(now) for secret in (track.secrets or {}).values()]
+        return hide(text, filter(None, known))
 
     def _read(self, call: Call, error: BaseException) -> ErrorInfo:
         """Return the error data; a Cancelled error counts only if the call has really ended."""
@@ -233,7 +244,7 @@ class Invoker(Struct, frozen=True):
         if problems:
             raise invalid(obj, problems)
 
-    def _account(self, call: "ActuatorCall", obj: Any, cluster: Cluster) -> str:
+    def _account(self, call: "ActuatorCall", track: Track, obj: Any, cluster: Cluster) -> str:
         """Return the cloud account; "" if it is known, or cannot be read now: no reason to stop."""
         is_asked = type(innermost(self.actuator)).cloud_account is not Actuator.cloud_account
         if not (call.lacks_account and is_asked):
@@ -243,7 +254,8 @@ class Invoker(Struct, frozen=True):
                 account: object = self.actuator.cloud_account(call, obj, cluster)
                 return checked_account(self.actuator, "cloud_account", account)
             except Exception as error:  # if the call has to stop, its next step raises it again
-                call.log.warning("account not read", extra={"fields": {"error": describe(error)}})
+                text = self._hidden(track, describe(error))
+                call.log.warning("account not read", extra={"fields": {"error": text}})
         return ""
 
     def _checked(self, operation: Operation, result: object) -> Result:

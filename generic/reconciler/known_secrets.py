@@ -3,13 +3,18 @@
 Guarantees: a Secret is kept in memory only, never in a log, a repr or the API; equal content of
 several objects is kept once, and freed with the last object it was read for. The token of a
 workload identity is dropped when it expires.
+Errors of clouds may quote credentials: `hide` removes the values of Secrets from their texts.
 Not here: the Secrets known for an object (`track`), and the decision to use the last known one
 (`invoker`).
 """
 
+import base64
 import hashlib
 import json
+import re
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
@@ -22,6 +27,13 @@ _BULK = "managedFields"
 """Not needed by any user of a Secret."""
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _PAST = datetime.min.replace(tzinfo=UTC)
+
+
+_MIN_VALUE = 8
+"""Minimum characters of a value that is hidden; shorter ones are parts of other words."""
+_MIN_PART = 16
+"""The same of a word in a value, such as a token in a kubeconfig."""
+_WORD = re.compile(r"[\w+/=.~-]+")
 
 
 @attrs.define(repr=False, eq=False)
@@ -70,3 +82,23 @@ class SharedSecrets:
             self._due = min(
                 (content.expires for content in self._contents.values()), default=_NEVER
             )
+
+
+def hide(text: str, secrets: Iterable[Raw]) -> str:
+    """Return the text with `<KEY>` in place of the values of these Secrets, and of long words."""
+    found = {value: key for secret in secrets for value, key in _values(secret)}
+    for value in sorted(found, key=len, reverse=True):
+        text = text.replace(value, f"<{found[value]}>")
+    return text
+
+
+def _values(secret: Raw) -> Iterator[tuple[str, str]]:
+    """Yield each value in its forms, and its key."""
+    for key, encoded in (secret.get("data") or {}).items():
+        value = ""
+        with suppress(ValueError):  # no base64, or no text
+            value = " ".join(base64.b64decode(encoded).decode().split())  # as errors have it
+        words = [word for word in _WORD.findall(value) if len(word) >= _MIN_PART]
+        for form in (encoded, encoded.rstrip("="), value, *words):
+            if len(form) >= _MIN_VALUE:
+                yield form, key

@@ -1,7 +1,7 @@
 """Planted secrets are in no text that the framework writes.
 
-An author's own error may quote a secret. These tests read the texts that the framework writes by
-itself, about objects that are full of secrets, while everything fails.
+These tests read the texts that the framework writes about objects that are full of secrets, while
+everything fails, and while errors of the cloud quote the credentials.
 """
 
 import base64
@@ -12,7 +12,7 @@ import stat
 
 import pytest
 
-from actuator import ExternalResource, Resource
+from actuator import ActuatorError, ExternalResource, Resource
 from actuator.cluster import FORCE_DELETION
 from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, SHOOT_LABEL
 from generic.serving.logs import JsonFormatter, TextFormatter
@@ -55,7 +55,10 @@ class Planted:
     def __init__(self):
         self.values = {
             what: f"planted-{what}-{secrets.token_hex(8)}"
-            for what in ("secret", "config", "state", "provider-status", "annotation")
+            for what in (
+                *("secret", "config", "state", "provider-status", "annotation"),
+                *("credentials", "kubeconfig", "provider-secret"),
+            )
         }
 
     def __getitem__(self, what):
@@ -85,10 +88,25 @@ class Careless(Script):
     def __init__(self, planted):
         super().__init__()
         self.planted = planted
-        self.fails = True
+        self.fails = [KeyError("vpc"), *map(self.quoting, (ActuatorError, RuntimeError, KeyError))]
+
+    def quoting(self, cls):
+        """An error of the cloud that quotes all credentials, some in their encoded form."""
+        quoted = base64.b64encode(self.planted["credentials"].encode()).decode()
+        values = (self.planted[name] for name in ("credentials", "kubeconfig", "provider-secret"))
+        return cls(f"denied: {' '.join(values)} {quoted}, token:{self.planted['kubeconfig']};")
+
+    def read(self, ctx, obj):
+        for name in ("credentials", "provider"):
+            ctx.secret(name, obj.metadata.namespace)
+
+    def cloud_account(self, ctx, obj, cluster):
+        self.read(ctx, obj)
+        raise self.quoting(ActuatorError)
 
     def reconcile(self, ctx, obj, cluster):
         super().reconcile(ctx, obj, cluster)
+        self.read(ctx, obj)
         secret = ctx.client.get(SECRETS, "cloudprovider", obj.metadata.namespace)
         ctx.log.info("read", extra={"fields": {"secret": secret, "object": obj}})
         obj.status.state = {"password": self.planted["state"]}
@@ -105,13 +123,14 @@ class Careless(Script):
 
     def force_delete(self, ctx, obj, cluster):
         super().force_delete(ctx, obj, cluster)
+        self.read(ctx, obj)
         if self.fails:
-            self.fails = False
-            raise KeyError("vpc")
+            raise self.fails.pop()
 
     def external_resources(self, obj):
         yield from super().external_resources(obj)
         yield ExternalResource(type="VPC", id="vpc-1")
+        raise self.quoting(RuntimeError)
 
 
 @pytest.fixture
@@ -153,6 +172,13 @@ def full_of_secrets(seed, planted):
     """A Secret, a Cluster and an Infrastructure with a secret wherever there is room."""
     meta = {"name": "cloudprovider", "namespace": seed.namespace}
     seed.client.create(SECRETS, {"metadata": meta, "stringData": {"key": planted["secret"]}})
+    access = {"users": [{"user": {"token": planted["kubeconfig"]}}]}
+    for name, data in {
+        "credentials": {"password": planted["credentials"], "kubeconfig": json.dumps(access)},
+        "provider": {"secretAccessKey": f"{planted['provider-secret']}\n"},
+    }.items():
+        meta = {"name": name, "namespace": seed.namespace}
+        seed.client.create(SECRETS, {"metadata": meta, "stringData": data})
     seed.update_cluster(cluster(seed.namespace, cloudProfile={"password": planted["config"]}))
     seed.create(
         infrastructure(
@@ -205,6 +231,13 @@ def test_no_secret_is_in_logs_events_statuses_records_exports_or_metrics(
     written = told(caplog.records, seed)
     assert len(json.loads(written["orphans"])) == 2
     assert "KeyError" in written["logs"]
+    for text in (
+        "denied: <password> <kubeconfig> <secretAccessKey> <password>",
+        "account not read",
+    ):
+        assert text in written["logs"]
+    assert "denied: <password>" in written["events"]
+    assert "denied: <password>" in written["force deletions"]
     assert planted.leaks({f"{where}, stuck": text for where, text in stuck.items()}) == []
     options = ["--since", "2026-01-01", "--kubeconfig", environment.kubeconfig]
     for evidence in ("export", "summary"):
