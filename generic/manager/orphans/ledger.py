@@ -24,7 +24,8 @@ _CUTS = ((8, 4), (8, 16), (18, 16))
 _MAX_NAMES = 5
 """Names in an error."""
 
-_MAX_NOTE = 1000
+MAX_NOTE = 1000
+"""Characters of a note that are stored."""
 
 
 @attrs.frozen
@@ -136,7 +137,7 @@ def close(
             f"Orphan {orphan.metadata.name}: {orphan.spec.resource} still existed at "
             f"{orphan.status.verified_at}; remove it and verify it again, or set --even-if-exists"
         )
-    status = attrs.evolve(orphan.status, note=note[:_MAX_NOTE] or orphan.status.note)
+    status = attrs.evolve(orphan.status, note=note[:MAX_NOTE] or orphan.status.note)
     if orphan.state is not OrphanState.CLOSED:
         status.state = OrphanState.CLOSED.value
         status.closed_at = format_time(now)
@@ -155,7 +156,7 @@ def reopen(client: Client, orphan: Orphan, *, note: str) -> bool:
     """
     if orphan.is_open:
         return False
-    text = note[:_MAX_NOTE] or orphan.status.note
+    text = note[:MAX_NOTE] or orphan.status.note
     write_status(client, orphan, OrphanStatus(state=OrphanState.UNVERIFIED.value, note=text))
     return True
 

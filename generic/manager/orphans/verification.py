@@ -22,6 +22,7 @@ from generic.reconciler.orphans.record import NOT_STORED
 
 FEW = 5
 """The number of missing resources that needs no confirmation."""
+UNVERIFIABLE = "the extension cannot verify it (still_exists is None); look for it in the cloud"
 
 
 @attrs.frozen(kw_only=True)
@@ -103,7 +104,7 @@ def _answer(orphan: Orphan, added: Sequence[Serving], accounts: Accounts) -> _An
         raise
     except BaseException as error:  # also unexpected errors of an author
         return _Answer(orphan, problem=describe(error))
-    problem = "still_exists of its actuator returned None" if there is None else ""
+    problem = UNVERIFIABLE if there is None else ""
     return _Answer(orphan, there, problem)
 
 

@@ -14,7 +14,14 @@ from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.options import Options
 from generic.manager.registry import Registration
-from generic.tools.cli.load import load_manager, output_option, print_as, types_option, with_flags
+from generic.tools.cli.load import (
+    counted,
+    load_manager,
+    output_option,
+    print_as,
+    types_option,
+    with_flags,
+)
 from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.drain import Survey, check_no_leader, check_own_leases, release, survey, wait
 from generic.tools.drain.release import ReleaseState, Row, rows_of_held, rows_of_released
@@ -129,7 +136,7 @@ def _waiting_for(found: Survey | ApiError) -> str:
     if isinstance(found, ApiError):
         return f"repeating until --timeout: {found}"
     left = found.deleting
-    return f"waiting for the deletion of {_objects(len(left))}, such as {left[0]}"
+    return f"waiting for the deletion of {counted(len(left), 'object')}, such as {left[0]}"
 
 
 def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
@@ -152,14 +159,10 @@ def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
 
 
 def _way_out(held: Sequence[Row], disowned: bool) -> str:
-    count = f"{_objects(len(held))} with a finalizer of this extension"
+    count = f"{counted(len(held), 'object')} with a finalizer of this extension"
     if disowned:
         return f"{count}: fix the reported problems, and run the command again"
     return (
         f"{count} would be stuck without it: wait for their deletion, delete them (in Gardener, "
         "delete the shoots), or disown them with --release"
     )
-
-
-def _objects(count: int) -> str:
-    return f"{count} object{'' if count == 1 else 's'}"

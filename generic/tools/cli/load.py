@@ -41,6 +41,11 @@ output_option = _output_option("table", "json", "yaml")
 list_option = _output_option("table", "wide", "name", "json", "yaml")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return the number with its noun: "1 orphan", "2 orphans"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def print_list(
     output: str, data: Raw, names: Sequence[str], table: Callable[[], str], none: str = ""
 ) -> None:

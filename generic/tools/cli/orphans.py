@@ -19,7 +19,14 @@ from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.tools.cli import complete
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.grouping import REMAINING, by_option, print_groups
-from generic.tools.cli.load import list_option, load_manager, output_option, print_list, with_flags
+from generic.tools.cli.load import (
+    counted,
+    list_option,
+    load_manager,
+    output_option,
+    print_list,
+    with_flags,
+)
 from generic.tools.cli.statuses import CheckCommand, No
 
 _VERSION = 1
@@ -33,7 +40,22 @@ _shoot_option = click.option(
     help="Select one shoot.",
     shell_complete=complete.targets,
 )
+_note_option = click.option(
+    "--note",
+    default="",
+    callback=lambda _ctx, _param, note: _whole(note),
+    help="Reason, stored in the Orphan.",
+)
 _names = partial(click.argument, "names", nargs=-1, shell_complete=complete.orphans)
+
+
+def _whole(note: str) -> str:
+    """Refuse a note that would be stored without its end."""
+    if len(note) > ledger.MAX_NOTE:
+        raise click.BadParameter(
+            f"has {len(note)} characters; at most {ledger.MAX_NOTE} are stored"
+        )
+    return note
 
 
 @click.group()
@@ -147,7 +169,7 @@ def _judge(
 ) -> None:
     """Raise No if a resource remains, and ActuatorError if no orphan was verified."""
     if others:
-        echo(f"skipped {len(others)} open orphans of other extensions", err=True)
+        echo(f"skipped {counted(len(others), 'open orphan')} of other extensions", err=True)
     left = sum(not item.is_settled for item in found) + len(problems)
     if left:
         total = len(found) + len(problems)
@@ -160,7 +182,7 @@ def _judge(
 
 @orphans.command("close")
 @_names(metavar="[NAME]...")
-@click.option("--note", default="", help="Reason, stored in the Orphan.")
+@_note_option
 @click.option("--all-gone", is_flag=True, help="Close all orphans that `verify` found to be gone.")
 @click.option("--even-if-exists", is_flag=True, help="Close also existing resources.")
 @click.option("--count", type=int, help=f"Number of orphans to close, if more than {FEW}.")
@@ -205,7 +227,7 @@ def _close(
 @click.argument(
     "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete.orphans
 )
-@click.option("--note", default="", help="Reason, stored in the Orphan.")
+@_note_option
 @_seed_flags
 def _reopen(names: tuple[str, ...], note: str, **seed: Any) -> None:
     """Set the state Unverified for orphans in state Closed or Gone, so that they count as open."""
@@ -296,7 +318,7 @@ def _table(
         rows.append([*row, item.problem] if problems else row)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(totals.items()))
     shoots = len({item.orphan.spec.shoot for item in found})
-    total = f"{len(found)} orphans of {shoots} shoots: {counts}"
+    total = f"{counted(len(found), 'orphan')} of {counted(shoots, 'shoot')}: {counts}"
     return f"{columns([*head, 'PROBLEM'] if problems else head, rows)}\n\n{total}"
 
 

@@ -10,7 +10,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.testing.drill.index import AlteredIndex, index_content, read_index, report_state
 from generic.tools.cli.development import DevelopmentTarget, select
-from generic.tools.cli.load import with_flags
+from generic.tools.cli.load import counted, with_flags
 from generic.tools.cli.period import since_option, until_option
 from generic.tools.cli.record_list import list_drills, list_records
 from generic.tools.cli.statuses import CheckCommand, No
@@ -47,7 +47,7 @@ def _export(since: datetime, until: datetime | None, **seed: Any) -> None:
     for line, link in chained(header, records):
         echo(line)
         last = link
-    echo(f"{len(records)} records; last hash: {last}", err=True)
+    echo(f"{counted(len(records), 'record')}; last hash: {last}", err=True)
 
 
 @record.command("verify", cls=CheckCommand)
@@ -65,7 +65,8 @@ def _verify(file: Path, known: str) -> None:
         echo(f"{file}: the index and its reports are unchanged; last hash: {last}")
     else:
         found = _read(file, known)
-        echo(f"{file}: {len(found.records)} records, unchanged; last hash: {found.last_hash}")
+        count = counted(len(found.records), "record")
+        echo(f"{file}: {count}, unchanged; last hash: {found.last_hash}")
     if not known:
         echo("without --hash, a rewrite of the whole file is not found", err=True)
 

@@ -12,7 +12,7 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.tools.cli.development import DevelopmentTarget, select
-from generic.tools.cli.load import list_option, load_kind, print_list, with_flags
+from generic.tools.cli.load import counted, list_option, load_kind, print_list, with_flags
 from generic.tools.explain.facts import grant
 from generic.tools.explain.stuck import Stuck
 from generic.tools.explain.stuck import stuck as find_stuck
@@ -62,7 +62,7 @@ def _table(found: Sequence[Stuck], now: datetime, *, wide: bool) -> str:
     ]
     head = ("NAMESPACE", "KIND", "NAME", "AGE", "WHOSE TURN", "BLOCKED BY")
     namespaces = len({item.namespace for item in found if item.namespace})
-    total = f"{len(found)} objects under deletion in {namespaces} namespaces"
+    total = f"{counted(len(found), 'object')} under deletion in {counted(namespaces, 'namespace')}"
     return f"{columns(head, rows)}\n\n{total}"
 
 

@@ -15,6 +15,7 @@ from actuator.meta import Raw, format_time
 from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.manager.orphans.ledger import find, read_orphans, short_names, write_status
+from generic.manager.orphans.verification import UNVERIFIABLE
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import (
     ORPHANS,
@@ -205,7 +206,7 @@ def test_the_table_has_one_whole_line_for_each_and_totals(keep, call, namespace,
         head, *lines, blank, total = call("list", "-o", output)[0].splitlines()
         assert head.split()[:2] == ["NAME", "TYPE"]
         assert blank == ""
-        assert total == "4 orphans of 1 shoots: 1 Exists, 3 Unverified"
+        assert total == "4 orphans of 1 shoot: 1 Exists, 3 Unverified"
         for (name, words), line in zip(rows.items(), lines, strict=True):
             assert name.startswith(line.split()[0].partition("-")[0])
             assert all(word in line for word in (*words, *more, namespace, "Test::VPC"))
@@ -248,7 +249,7 @@ def test_verify_asks_the_actuator_and_records_its_answers(keep, call, extension,
         gone: "Gone",
         unknown: "Unverified",
     }
-    assert answers[unknown]["problem"] == "still_exists of its actuator returned None"
+    assert answers[unknown]["problem"] == UNVERIFIABLE
     for name in (there, gone):
         assert status(admin, name)["state"] == answers[name]["state"]
         assert status(admin, name)["verifiedAt"] == answers[name]["verifiedAt"] is not None
@@ -286,7 +287,7 @@ def test_orphans_of_other_extensions_are_not_asked_about(keep, call, extension, 
     other = keep("there", type="gcp")
     out, said = call("verify", extension, "-o", "json")
     assert json.loads(out)["ofOthers"] == [other]
-    assert "skipped 1 open orphans of other extensions" in said
+    assert "skipped 1 open orphan of other extensions" in said
     assert status(admin, gone)["state"] == "Gone"
     assert status(admin, other) == {}
 
@@ -386,6 +387,12 @@ def test_close_records_when_and_why(keep, call, admin):
     assert (written["state"], written["note"]) == ("Closed", "removed by hand")
     assert written["closedAt"]
     assert (written["closedBy"], written.get("closedByVerified", False)) == ("admin", False)
+
+
+def test_a_note_is_never_stored_without_its_end(keep, call):
+    for command in ("close", "reopen"):
+        _, said = call(command, keep("there"), "--note", "x" * 1001, status=2)
+        assert "has 1001 characters; at most 1000 are stored" in said
 
 
 def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
