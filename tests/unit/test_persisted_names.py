@@ -19,7 +19,7 @@ from generic.manager.heartbeat import LEASE_NAME
 from generic.manager.leaderelection import SERVES
 from generic.manager.options import Options
 from generic.reconciler.origin import CLOUD_ACCOUNT, ORIGIN, DeletionOrigin
-from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans import FORCE_DELETIONS, Orphan
 from generic.reconciler.orphans.kind import KIND_LABEL, SHOOT_LABEL, orphan_name
 
 FINALIZERS = {"OperatingSystemConfig": "extensions.gardener.cloud/operatingsystemconfigs"}
@@ -34,6 +34,7 @@ def test_finalizers_stay():
 
 def test_records_stay():
     assert (Orphan.KIND.api_version, Orphan.KIND.plural) == (f"{OURS}/v1alpha1", "orphans")
+    assert str(FORCE_DELETIONS) == f"forcedeletionrecords.{OURS}"
     assert (f"{OURS}/shoot", f"{OURS}/kind") == (SHOOT_LABEL, KIND_LABEL)
     state = FlowState()
     assert (state.api_version, state.kind) == (f"{OURS}/v1alpha1", "FlowState")
