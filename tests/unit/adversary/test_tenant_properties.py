@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from generic.kube import client
+from generic.kube import tenants as limits
 from generic.kube.client import HttpClient
 from generic.kube.transport import HttpTransport
 from tests.adversary import tenants
@@ -62,17 +62,17 @@ PLANTED = {
         "goes on",
     ),
     "no limit of pages": (
-        lambda patch: patch.setattr(client, "MOST_PAGES", 10**9),
+        lambda patch: patch.setattr(limits, "MOST_PAGES", 10**9),
         Input("ctx.shoot", 2.0, EMPTY),
         "requests",
     ),
     "no limit of versions": (
-        lambda patch: patch.setattr(client, "MOST_PAGES", 10**9),
+        lambda patch: patch.setattr(limits, "MOST_PAGES", 10**9),
         Input("patch of a status", 2.0, playing(*DISCOVERY)),
         "requests",
     ),
     "pages without a check": (
-        lambda patch: patch.setattr(client, "check_page", lambda *_: None),
+        lambda patch: patch.setattr(limits, "check_page", lambda *_: None),
         Input("list", 1.0, playing(whole({"items": ["x"]}))),
         "raises ValueError: ",
     ),
