@@ -82,6 +82,21 @@ def rounds(folder: Path) -> dict[str, Raw]:
     return {entry["seed"]: entry for entry in index["rounds"]}
 
 
+def check_overviews(command: Call, reports: Path) -> None:
+    """The list of drills and the page name each seed, and link the reports of both that exist."""
+    listed = command("record", "drills", "--since", "2020-01-01", reports).stdout
+    results = [(row.split()[1], row) for row in listed.splitlines()[1:]]
+    assert sorted(name for name, _ in results) == sorted([*SEEDS, GONE])
+    assert all(
+        "could not check" in row if name == GONE else "holds" in row for name, row in results
+    )
+    page = (reports / "index.html").read_text()
+    assert "Each drill holds in 2 of 3 seeds." in page
+    links = re.findall(r'href="([^"]*)"', page)
+    assert [link.partition("/")[0] for link in links] == [*SEEDS]
+    assert all((reports / link).exists() for link in links)
+
+
 def test_seeds_are_drilled_after_an_interruption_and_an_altered_index_is_found(
     drill_in: Call, command: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,17 +133,7 @@ def test_seeds_are_drilled_after_an_interruption_and_an_altered_index_is_found(
     assert problem.endswith("; check that the server runs")
     command("record", "verify", reports / "index.json")
 
-    listed = command("record", "drills", "--since", "2020-01-01", reports).stdout
-    results = [(row.split()[1], row) for row in listed.splitlines()[1:]]
-    assert sorted(name for name, _ in results) == sorted([first, second, GONE])
-    assert all(
-        "could not check" in row if name == GONE else "holds" in row for name, row in results
-    )
-    page = (reports / "index.html").read_text()
-    assert "Each drill holds in 2 of 3 seeds." in page
-    links = re.findall(r'href="([^"]*)"', page)
-    assert [link.partition("/")[0] for link in links] == [first, second]
-    assert all((reports / link).exists() for link in links)
+    check_overviews(command, reports)
 
     index = reports / "index.json"
     index.write_text(index.read_text().replace("could not check", "holds"))

@@ -775,8 +775,8 @@ def _note_failures(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> Non
 
 
 def _note_steps(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> None:
-    """Note how each step of a path ends, when a take-over begins and ends, and the clean-up."""
-    take_over, clear = takeover.TakeOver._take_over, inventory.clear
+    """Note how each step of a path ends, when a take-over begins and ends."""
+    take_over = takeover.TakeOver._take_over
 
     def noted(step: Any, flow: Any, *given: Any) -> Any:
         error, record = "", records[-1]
@@ -796,6 +796,17 @@ def _note_steps(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> None:
         take_over(self)
         records[-1].taken_over = begin, time.monotonic()
 
+    steps = {
+        name: step._replace(act=partial(noted, step.act)) for name, step in paths.STEPS.items()
+    }
+    patch.setattr(paths, "STEPS", steps)
+    patch.setattr(takeover.TakeOver, "_take_over", take)
+
+
+def _note_cleaning(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> None:
+    """Note the seed objects that are left before the clean-up."""
+    clear = inventory.clear
+
     def clean(seed: DrillWorld, shoots: Any, **named: Any) -> Any:
         groups = [group for actuator in seed.actuators for group in actuator.seed_objects]
         records[-1].left = sorted(
@@ -812,11 +823,6 @@ def _note_steps(patch: pytest.MonkeyPatch, records: list[DrillRecord]) -> None:
         )
         return clear(seed, shoots, **named)
 
-    steps = {
-        name: step._replace(act=partial(noted, step.act)) for name, step in paths.STEPS.items()
-    }
-    patch.setattr(paths, "STEPS", steps)
-    patch.setattr(takeover.TakeOver, "_take_over", take)
     patch.setattr(run, "clear", clean)
 
 
@@ -892,6 +898,7 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[DrillRecord]]:
     _note_worlds(monkeypatch, records)
     _note_outside(monkeypatch, records)
     _note_steps(monkeypatch, records)
+    _note_cleaning(monkeypatch, records)
     _count_requests(monkeypatch, records)
     monkeypatch.setattr(bystanders, "look_at", look)
     monkeypatch.setattr(Observer, "tell", tell)

@@ -290,7 +290,7 @@ PROJECTS = [
     ("new --kind Worker --update", 2, "--update reads the name and the kinds from the project"),
     ("new acme --own-kind Peering --admission", 2, "no kind has a configuration in Shoots; add "),
     ("new acme --kind BackupEntry --admission", 2, "no kind has a configuration in Shoots; add "),
-    ("new acme --own-kind Programs", 2, "two modules would be called 'programs'; rename a kind"),
+    ("new acme --own-kind Webhooks", 2, "two modules would be called 'webhooks'; rename a kind"),
     ("new acme --own-kind Worker", 2, "Worker is a kind of Gardener; set it with --kind"),
     ("new acme --output .", 1, "is not empty; set another folder with --output"),
     ("new acme --update", 2, "--update reads the name and the kinds from the project"),
