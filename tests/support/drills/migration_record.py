@@ -325,7 +325,7 @@ FIELDS: Mapping[str, Callable[[Any, Raw], Any]] = {
     "leftInDestination": lambda record, _: record.left(SEEDS[1], math.inf),
 }
 """The real value of each field of the report; of the reported one if it is possible."""
-_NO_ORIGIN: Raw = {"version": "", "commit": "", "command": ""}
+_NO_ORIGIN: Raw = {"version": "", "commit": "", "command": "", "extensions": ""}
 
 
 def _note_phases(patch: pytest.MonkeyPatch, record: MigrationRecord) -> None:

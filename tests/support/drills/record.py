@@ -80,7 +80,6 @@ class DrillRecord:
 
     def __init__(self, rehearsal: CombinedRehearsal, seed: DrillWorld, began: float) -> None:
         self.rehearsal, self.seed, self.began = rehearsal, seed, began
-        self.identity = _identity(seed.direct) if seed.target.context else ""
         self.kubernetes = json.loads(seed.direct.send("GET", "/version"))["gitVersion"]
         self.log = WatchLog()
         self.start, self.until = 0.0, math.inf
@@ -373,7 +372,8 @@ def _scenario_text(record: DrillRecord, told: Raw) -> str:
 def _target(record: DrillRecord, _told: Raw) -> Raw:
     context, host = record.flag("--context"), record.seed.direct.host
     known = {"host": host, "user": "admin", "context": context}
-    return known | {"serverVersion": record.kubernetes, "identity": record.identity}
+    identity = _identity(record.seed.direct) if context else ""
+    return known | {"serverVersion": record.kubernetes, "identity": identity}
 
 
 def _manager(record: DrillRecord, _told: Raw) -> str:
