@@ -230,7 +230,7 @@ def _json(folder: Path, index: Index) -> str:
 
 def _junit(index: Index) -> str:
     """Return a suite for each round, with a case for each rule and one for the round itself."""
-    root = Element("testsuites", name=printable(f"{index.origin.command}: {index.title}"))
+    root = Element("testsuites", name=f"{index.origin.command}: {index.title}")
     for item in index.held:
         name = item.round.title
         seconds = f"{item.seconds:.1f}"
@@ -247,10 +247,12 @@ def _junit(index: Index) -> str:
                 _result(case, "skipped", *finding.untested)
         for key, tag in _COUNTS.items():
             suite.set(key, str(sum(1 for _ in suite.iter(tag))))
+    for part in root.iter():  # XML cannot hold control characters
+        part.text = printable(part.text or "", keep="\n")
+        part.attrib.update({key: printable(text) for key, text in part.items()})
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, "unicode") + "\n"
 
 
 def _result(case: Element, tag: str, *texts: str) -> None:
-    lines = [printable(text, keep="\n") for text in texts]
-    SubElement(case, tag, message=lines[0]).text = "\n".join(lines)
+    SubElement(case, tag, message=texts[0]).text = "\n".join(texts)

@@ -36,9 +36,31 @@ def reports(folder):
     }
 
 
+@pytest.fixture
+def planted(monkeypatch):
+    """A value in an annotation of each object of the rehearsal, and in each of its Secrets."""
+    value = "planted-7f3c1d5e9b"
+    real = LocalRehearsal.manifests
+
+    def manifests(self, shoot):
+        found = [*real(self, shoot)]
+        for manifest in found:
+            manifest["metadata"].setdefault("annotations", {})["example.org/note"] = value
+            if manifest["kind"] == "Secret":
+                manifest.setdefault("stringData", {})["planted"] = value
+        return found
+
+    monkeypatch.setattr(LocalRehearsal, "manifests", manifests)
+    return value
+
+
 @pytest.mark.long
-def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
+def test_each_round_holds_and_has_a_report(drill_all, tmp_path, planted):
     done = drill_all(REHEARSAL, "--shoots", "1")
+    written = {path.name: path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"index.json", "index.html"} <= set(written)
+    assert [name for name, text in written.items() if planted in text] == []
+    assert planted not in done.stdout + done.stderr
     found = reports(tmp_path)
     troubles = {f"deletion-denied/{trouble.name}" for trouble in TROUBLES}
     assert set(found) == {*troubles, "webhooks-down/calm"}

@@ -68,12 +68,25 @@ def swapped(rng: random.Random) -> tuple[bytes, int]:
     return b"".join(lines), first + 1
 
 
+def transposed(rng: random.Random) -> tuple[bytes, int]:
+    """Two bytes in each other's place."""
+    while True:
+        first, second = sorted(rng.sample(range(len(WHOLE)), 2))
+        if WHOLE[first] != WHOLE[second]:
+            break
+    content = bytearray(WHOLE)
+    content[first], content[second] = content[second], content[first]
+    return bytes(content), WHOLE[:first].count(b"\n") + 1
+
+
 def repeated(rng: random.Random) -> tuple[bytes, int]:
     at = rng.randrange(len(LINES))
     return b"".join([*LINES[: at + 1], LINES[at], *LINES[at + 1 :]]), at + 2
 
 
-@pytest.mark.parametrize("change", [altered, shortened, without_a_byte, swapped, repeated])
+@pytest.mark.parametrize(
+    "change", [altered, shortened, without_a_byte, swapped, transposed, repeated]
+)
 def test_each_of_ten_thousand_changes_is_found_at_its_line(
     change: Callable[[random.Random], tuple[bytes, int]],
 ) -> None:
