@@ -11,6 +11,7 @@ from rich.text import Text
 
 from actuator.meta import parse_time
 from generic.kube.printable import printable
+from generic.tools.cli.statuses import drop_output
 
 _UNITS = ((1, "s", 120), (60, "m", 7200), (3600, "h", 172_800))
 """Seconds in a unit, its suffix, and the limit of its use in seconds, as in kubectl."""
@@ -21,6 +22,11 @@ class Screen(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
+
+    def on_broken_pipe(self) -> None:
+        """See Console, which ends the process with status 1: a drill must clean up, and go on."""
+        drop_output()
+        raise BrokenPipeError
 
     def render(self, renderable: RenderableType, options: Any = None) -> Iterable[Segment]:
         """See Console; all text passes here, including text in tables."""

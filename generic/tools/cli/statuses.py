@@ -6,8 +6,9 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import click
@@ -50,10 +51,10 @@ def reported(status: int = 1) -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.show()
+        _print(error.show)
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        echo("interrupted", err=True)
+        _print(partial(echo, "interrupted", err=True))
         sys.exit(130)
     except ModuleNotFoundError as error:
         from generic.tools.extras import installation
@@ -61,19 +62,36 @@ def reported(status: int = 1) -> Iterator[None]:
         if not (remedy := installation(error.name)):
             raise
         other = ", or use -o json" if error.name == "rich" else ""
-        echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
+        text = f"Error: this command needs the package `{error.name}`: {remedy}{other}"
+        _print(partial(echo, text, err=True))
         sys.exit(status)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        text = _explained(error) if isinstance(error, ApiError) else error
-        echo(f"Error: {text}", err=True, lines=isinstance(error, EnvtestError))
+        text = _explained(error) if isinstance(error, ApiError) else str(error)
+        lines = isinstance(error, EnvtestError)
+        _print(partial(echo, f"Error: {text}", err=True, lines=lines))
         sys.exit(status)
     except BrokenPipeError:  # the reader ended, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python documentation, "Note on SIGPIPE"
+        drop_output()
         sys.exit(status)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        echo(f"Error: {where}{error.strerror or error}", err=True)
+        _print(partial(echo, f"Error: {where}{error.strerror or error}", err=True))
         sys.exit(status)
+
+
+def drop_output() -> None:
+    """Print nothing more, because the reader ended (Python documentation, "Note on SIGPIPE")."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _print(show: Callable[[], object]) -> None:
+    """Print an error. If its reader ended too, the exit status remains."""
+    try:
+        show()
+    except BrokenPipeError:
+        drop_output()
 
 
 def _explained(error: ApiError) -> str:

@@ -109,6 +109,33 @@ def test_a_reader_that_ends_is_no_error_and_no_negative_answer(
 
 
 @pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("from generic.tools.cli.screen import Screen\nScreen().print('x')", 3),
+        ("raise ActuatorError('x')", 3),
+        ("raise No('x')", 1),
+        ("from generic.tools.cli.terminal import Terminal\nTerminal().say('x')\nraise No('x')", 1),
+        ("from generic.tools.cli.terminal import Terminal\nTerminal().say('x')", 0),
+    ],
+)
+def test_a_reader_that_ends_changes_no_verdict(code: str, status: int) -> None:
+    """A drill goes on to its verdict and cleans up, also if errors have no reader either."""
+    lines = "\n".join(f"    {line}" for line in code.splitlines())
+    program = (
+        "from actuator.errors import ActuatorError\n"
+        "from generic.tools.cli.statuses import No, reported\n"
+        f"with reported(3):\n{lines}\n"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as closed:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=closed, stderr=closed, timeout=120, check=False
+        )
+    assert done.returncode == status
+
+
+@pytest.mark.parametrize(
     ("line", "words"),
     [
         ("--since 2026-10-01 --until 2026-10-01", "'--until': must be later than --since"),
