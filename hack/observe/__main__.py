@@ -177,7 +177,9 @@ def _landscape(program: Path, folder: Path) -> Iterator[Row]:
     made = seeds.made()
     _say("50 seeds, and a second Prometheus")
     with ExitStack() as stack:
-        address = stack.enter_context(seeds.served(made))
+        address = stack.enter_context(
+            seeds.served({name: seed.metrics for name, seed in made.items()})
+        )
         first = prometheus(program, folder / "seeds", seeds.scrapes(address))
         server = stack.enter_context(first)
         second = prometheus(

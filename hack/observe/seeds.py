@@ -52,12 +52,12 @@ class CountedSeed:
 
 
 @contextmanager
-def served(seeds: Mapping[str, CountedSeed]) -> Iterator[str]:
-    """Serve the metrics of each seed at /SEED while the context is open; return the address."""
+def served(metrics: Mapping[str, Metrics]) -> Iterator[str]:
+    """Serve each of the metrics at /NAME while the context is open; return the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body, kind = seeds[self.path.strip("/")].metrics.expose()
+            body, kind = metrics[self.path.strip("/")].expose()
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

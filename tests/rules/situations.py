@@ -191,9 +191,9 @@ def _objective(name: str, severity: str, *, is_second: bool) -> Alerted:
 
 
 ALERTED: Mapping[str, Alerted] = dict(_HAND_WRITTEN) | {
-    f"{objective.alert} {severity}": _objective(objective.name, severity, is_second=number > 0)
+    f"{alert} {severity}": _objective(objective.name, severity, is_second=number > 0)
     for objective in OBJECTIVES
-    for number, severity in enumerate(dict.fromkeys(burn.severity for burn in objective.burns))
+    for number, (severity, alert) in enumerate(objective.alerts.items())
 }
 """For each alert and severity, a situation in which it fires, and some in which it does not."""
 

@@ -66,8 +66,13 @@ def rule_file(groups: Sequence[Raw], runbooks: str = RUNBOOKS) -> Raw:
     }
 
 
+def runbook_of(alert: str) -> str:
+    """Return the name of an alert's page; slow and fast burns of an objective share one."""
+    return alert.replace("SlowBurn", "Burn").lower()
+
+
 def _with_runbook(rule: Raw, runbooks: str) -> Raw:
     if "alert" not in rule:
         return rule
-    address = f"{runbooks.rstrip('/')}/{rule['alert'].lower()}.md"
+    address = f"{runbooks.rstrip('/')}/{runbook_of(rule['alert'])}.md"
     return {**rule, "annotations": {**rule["annotations"], "runbook_url": address}}

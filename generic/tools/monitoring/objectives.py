@@ -66,6 +66,17 @@ class Objective:
     """Events in the long window below which no alert fires: few events say nothing."""
     burns: Sequence[Burn] = (*FAST, *SLOW)
 
+    @property
+    def alerts(self) -> dict[str, str]:
+        """The name of the alert for each severity.
+
+        Names differ, because a usual inhibition of Alertmanager suppresses each warning while there
+        is a critical alert of the same name: also that of another extension.
+        """
+        severities = dict.fromkeys(burn.severity for burn in self.burns)
+        slow = self.alert.replace("Burn", "SlowBurn")
+        return {item: slow if number else self.alert for number, item in enumerate(severities)}
+
     def share(self, window: str) -> str:
         """Return the share of bad events in a window."""
         total = self.total.within(window)
@@ -149,14 +160,14 @@ def alerts(objectives: Sequence[Objective] = OBJECTIVES) -> Iterator[Raw]:
     A slow burn is not reported for three days after a fast one: the cause is known.
     """
     for objective in objectives:
-        severities = list(dict.fromkeys(burn.severity for burn in objective.burns))
-        for severity in severities:
+        first = next(iter(objective.alerts))
+        for severity, name in objective.alerts.items():
             expr = _burning(objective, severity)
-            if severity != severities[0]:
-                fast = _burning(objective, severities[0], "[3d]")
+            if severity != first:
+                fast = _burning(objective, first, "[3d]")
                 expr = f"{expr} unless on ({by()}) max_over_time({fast}) > 0"
             yield {
-                "alert": objective.alert,
+                "alert": name,
                 "expr": expr if " unless " in expr else f"{expr} > 0",
                 "keep_firing_for": "1h",
                 "labels": {"severity": severity},

@@ -25,9 +25,9 @@ from generic.tools.monitoring.plutono import plutono
 
 _ANY = 'extension!=""'
 _RECORDED = re.compile(r"(seed:actuator_\w+:\w+)\{")
-_SENT = {"service": "gardener-actuator", "type": "seed", "visibility": "operator"}
-"""Labels of alerts for Gardener's Alertmanager, which sends those with `visibility` to operators,
-and groups them by `service` ("Alerting"; `alertmanager/config.go`)."""
+_SENT = {"service": "gardener-actuator", "type": "seed"}
+"""Labels of alerts for Gardener's Alertmanager, which groups them by `service` ("Alerting";
+`alertmanager/config.go`)."""
 
 
 def scoped(expr: str, name: str) -> str:
@@ -38,6 +38,12 @@ def scoped(expr: str, name: str) -> str:
 
 def _with(group: Raw, rules: Sequence[Raw]) -> Raw:
     return {**group, "rules": list(rules)}
+
+
+def _sent(rule: Raw) -> dict[str, str]:
+    """Return the labels for Gardener's Alertmanager, which sends `visibility` whatever severity."""
+    is_page = rule["labels"]["severity"] != "info"
+    return {**_SENT, "visibility": "operator"} if is_page else _SENT
 
 
 @attrs.frozen
@@ -62,7 +68,7 @@ def rules_of(name: str) -> Sequence[ChartRules]:
         {**rule, "expr": scoped(rule["expr"], name)} for rule in monitoring.RECORDS_GROUP["rules"]
     ]
     alerts = [*monitoring.ALERTS_GROUP["rules"], monitoring.never_scraped(name)]
-    sent = [{**rule, "labels": {**rule["labels"], **_SENT}} for rule in alerts]
+    sent = [{**rule, "labels": {**rule["labels"], **_sent(rule)}} for rule in alerts]
     both = [_with(monitoring.RECORDS_GROUP, recordings), _with(monitoring.ALERTS_GROUP, alerts)]
     seed = 'eq $prometheus "seed"'
     spec = partial(monitoring.rule_file, runbooks=monitoring.RUNBOOKS)
