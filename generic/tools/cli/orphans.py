@@ -27,7 +27,7 @@ from generic.tools.cli.load import (
     print_list,
     with_flags,
 )
-from generic.tools.cli.statuses import CheckCommand, No
+from generic.tools.cli.statuses import CheckCommand, No, with_remedy
 
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
@@ -250,7 +250,7 @@ def _changed(
         try:
             echo(f"{what}: {done if change(orphan) else before}")
         except (ActuatorError, ApiError) as error:
-            problems.append(str(error))
+            problems.append(with_remedy(error) if isinstance(error, ApiError) else str(error))
     return problems
 
 

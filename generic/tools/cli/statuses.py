@@ -66,7 +66,7 @@ def reported(status: int = 1) -> Iterator[None]:
         _print(partial(echo, text, err=True))
         sys.exit(status)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        text = _explained(error) if isinstance(error, ApiError) else str(error)
+        text = with_remedy(error) if isinstance(error, ApiError) else str(error)
         lines = isinstance(error, EnvtestError)
         _print(partial(echo, f"Error: {text}", err=True, lines=lines))
         sys.exit(status)
@@ -94,7 +94,7 @@ def _print(show: Callable[[], object]) -> None:
         drop_output()
 
 
-def _explained(error: ApiError) -> str:
+def with_remedy(error: ApiError) -> str:
     """Return the message with the remedy of a command, which names a server without an answer."""
     from generic.kube.client import NoAnswer  # loaded if there was a request
 

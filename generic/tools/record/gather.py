@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from actuator.errors import ApiError
+from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Object, Raw, format_time, parse_time, value_at
 from generic.kube.seedidentity import read_seed_identity
@@ -77,6 +77,7 @@ def _read(client: Client, cls: type[Object]) -> Iterator[Raw]:
 
 
 def _seed(client: Client) -> str:
-    with suppress(ApiError):
+    """Return the identity, or "" without one. An export must not lack it for another reason."""
+    with suppress(NotFound):
         return read_seed_identity(client)
     return ""

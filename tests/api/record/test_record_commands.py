@@ -10,12 +10,15 @@ from subprocess import CompletedProcess
 import pytest
 
 from actuator import ExternalResource
+from actuator.meta import Raw
 from generic.kube.client import HttpClient
+from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.index import Index, write_index
 from generic.testing.envtest import Environment
 from generic.tools.record.chain import verified
+from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowed
 from tests.support.pages.commands import run_command
 from tests.support.pages.documented import ROOT
 
@@ -48,6 +51,32 @@ def recorded(admin: HttpClient, namespace: str) -> str:
     )
     resource = ExternalResource(type="VPC", id="\x1b[2J\x7f<script>\nmüde")
     return record(admin, former, resource, OrphanReason.FORCED, "", NOW).metadata.name
+
+
+@pytest.mark.parametrize("reads_identity", [False, True])
+def test_an_export_never_lacks_the_seed_for_want_of_a_permission(
+    environment: Environment, admin: HttpClient, namespace: str, recorded: str, reads_identity: bool
+) -> None:
+    """The permissions are those of docs/orphans.md."""
+    records = ["orphans", "forcedeletionrecords"]
+    rules: list[Raw] = [{"apiGroups": [ORPHANS.group], "resources": records, "verbs": ["list"]}]
+    if reads_identity:
+        identity = {"resources": ["configmaps"], "resourceNames": ["cluster-identity"]}
+        rules.append({"apiGroups": [""], **identity, "verbs": ["get"]})
+    user = f"{namespace}-auditor"
+    role: Raw = {"apiVersion": ROLES.api_version, "kind": "ClusterRole", "rules": rules}
+    role["metadata"] = {"name": user}
+    admin.create(ROLES, role)
+    admin.create(BINDINGS, role_binding(role, user))
+    kubeconfig = environment.user_kubeconfig(user)
+    eventually(lambda: is_allowed(admin, user, "list", records[1], ORPHANS.group))
+    line = ("record", "export", "--since", TODAY, "--kubeconfig", str(kubeconfig))
+    done = run_command(*line, status=0 if reads_identity else 1)
+    admin.delete(BINDINGS, user)
+    admin.delete(ROLES, user)
+    assert (recorded in done.stdout) is reads_identity
+    refused = 'configmaps "cluster-identity" is forbidden'
+    assert (refused in done.stderr) is not reads_identity
 
 
 def test_an_export_verifies_and_its_last_hash_is_printed_apart(

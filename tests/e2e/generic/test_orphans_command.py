@@ -516,6 +516,7 @@ def test_a_user_who_may_only_read_orphans_gets_an_error_for_each(
         assert "Error: 2 of 2 still exist or could not be verified" in said
         _, said = call("close", there, gone, kubeconfig=reader, status=1)
         assert said.count("cannot patch") == 2
+        assert said.count("; grant this permission, or select another user") == 2
         assert "Error: 2 of 2 not closed" in said
     finally:
         admin.delete(BINDINGS, user)
