@@ -231,7 +231,8 @@ def _run_plugin(found: LocalKubeconfig) -> LocalKubeconfig:
         expires = status.get("expirationTimestamp") or ""
         _is_expired(expires)
     except Exception as error:  # the package raises any exception, as do values of wrong types
-        raise ConfigurationError(f"{found.name}: no credentials: {_one_line(error)}") from error
+        why = f"{_one_line(error)}; install the program, or correct the entry `exec` of the user"
+        raise ConfigurationError(f"{found.name}: no credentials: {why}") from error
     return attrs.evolve(found, inline=attrs.evolve(inline, token=token or ""), expires=expires)
 
 

@@ -49,7 +49,10 @@ class Route(Struct, frozen=True):
         """
         proxy = self.proxy
         tls = self.tls
-        below = _connected(proxy.address if proxy else self.address, seconds, end)
+        if proxy:
+            below = _connected_to_proxy(proxy.address, seconds, end)
+        else:
+            below = _connected(self.address, seconds, end)
         cancel = end_at(below, end)
         try:
             below.settimeout(seconds)
@@ -104,6 +107,14 @@ def _connected(address: _Address, seconds: float, end: float) -> socket.socket:
             except OSError as error:
                 problem = error
     raise ConnectionError(f"no address of the server answers: {problem}")
+
+
+def _connected_to_proxy(address: _Address, seconds: float, end: float) -> socket.socket:
+    try:
+        return _connected(address, seconds, end)
+    except OSError as error:
+        host, port = address
+        raise type(error)(f"the proxy {host}:{port} does not answer: {error}") from error
 
 
 def _addresses(name: _Address, end: float) -> list[_Address]:

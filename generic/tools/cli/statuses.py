@@ -20,6 +20,7 @@ from generic.library.programs.errors import EnvtestError
 
 _COULD_NOT = 3
 _CHECK_SERVER = "check that the server in the kubeconfig{} is the right one and runs"
+_SET_AUTHORITY = "set the certificate-authority of the server in the kubeconfig"
 _REMEDIES = {
     "Forbidden": "grant this permission, or select another user with --kubeconfig and --context",
     "Unauthorized": "renew the credentials in the kubeconfig",
@@ -96,9 +97,13 @@ def _print(show: Callable[[], object]) -> None:
 
 def with_remedy(error: ApiError) -> str:
     """Return the message with the remedy of a command, which names a server without an answer."""
-    from generic.kube.client import NoAnswer  # loaded if there was a request
+    import ssl  # loaded if there was a request
+
+    from generic.kube.client import NoAnswer
 
     remedies = dict(_REMEDIES)
-    if isinstance(error, NoAnswer) and error.server:
+    if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+        remedies["APIServerUnavailable"] = _SET_AUTHORITY
+    elif isinstance(error, NoAnswer) and error.server:
         remedies["APIServerUnavailable"] = _CHECK_SERVER.format(f", {error.server},")
     return explained(error, **remedies)

@@ -138,6 +138,13 @@ def test_an_absent_kind_comes_with_its_remedy(ask, name, status, words):
     assert words in ask(f"explain {name} --kind mine:Tenant", status=status).stderr
 
 
+PLUGIN = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "command": "a-program-that-does-not-exist",
+    "interactiveMode": "Never",
+}
+
+
 def changed(environment, path, **fields):
     """A kubeconfig with other fields of its cluster or user."""
     config = yaml.safe_load(environment.kubeconfig.read_text())
@@ -153,6 +160,13 @@ def changed(environment, path, **fields):
     [
         ({"cluster": {"server": "https://127.0.0.1:1"}}, "check that the server in the kubeconfig"),
         ({"cluster": {"server": "https://nowhere.invalid"}}, "check that the server in the kube"),
+        ({"cluster": {"proxy-url": "http://127.0.0.1:1"}}, "the proxy 127.0.0.1:1 does not answer"),
+        ({"cluster": {"certificate-authority-data": ""}}, "set the certificate-authority of the"),
+        (
+            {"user": {"token": "", "exec": PLUGIN}},
+            "install the program, or correct the entry `exec`",
+        ),
+        ({"user": {"as": "alice"}}, "impersonation (as) is not supported"),
         ({"user": {"token": "wrong"}}, "renew the credentials in the kubeconfig"),
         ({"cluster": {"server": "ftp://127.0.0.1"}}, "set an https:// server"),
     ],
