@@ -92,7 +92,7 @@ mutate-alerts: $(STAMP) ## break each alert and recording rule in turn; their te
 observe: $(STAMP) ## every panel and alert in a real Prometheus, its operator and Alertmanager; ARGS="-k seed"
 	@$(BIN)/python -m hack.prepare observe
 	@$(BIN)/python -m hack.observe
-	@$(BIN)/python -m pytest tests/observe $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/observe $(ARGS)
 
 env-up: $(STAMP) ## start the embedded cluster
 	@$(BIN)/actuator env up $(ARGS)

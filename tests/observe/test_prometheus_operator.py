@@ -19,12 +19,13 @@ from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
 from generic.testing.envtest import Environment
+from generic.testing.garden import resource_of_manifest
 from generic.testing.seed import install
 from generic.tools.packaging.monitoring import rules_of
 from hack.observe.__main__ import ask
 from tests.support.cluster.harness import eventually
 from tests.support.landscape import chart as charts
-from tests.support.landscape.chart import GARDENLET, deployment_of, rendered
+from tests.support.landscape.chart import GARDENLET, OPERATOR, deployment_of, rendered
 from tests.support.landscape.pods import PODS
 from tests.support.monitoring.operator import (
     PROMETHEUSES,
@@ -97,6 +98,11 @@ def installed(cluster, client, tmp_path):
     charts.remove(client, kept)
 
 
+def deploy(client, obj):
+    """Apply an object that has its kind."""
+    client.apply(resource_of_manifest(obj), obj, field_manager="test")
+
+
 def deploy_pod(client, objects, name, address):
     """Create the Pod of a manager, as its Deployment does; its address is that of the manager."""
     deployment = deployment_of(objects)
@@ -167,15 +173,28 @@ def value(address, query):
     return float(found[0]["value"][1]) if len(found) == 1 else None
 
 
-def test_a_plain_operator_scrapes_leader_and_standby_once_each(
-    cluster, client, installed, tmp_path
+SERVED = [
+    pytest.param(
+        {}, {"flavour": "prometheus-operator", "labels": RELEASE}, RELEASE, "", id="plain"
+    ),
+    pytest.param(
+        OPERATOR, {"flavour": "auto"}, FACTS["prometheuses"]["garden"], "garden-", id="garden"
+    ),
+]
+"""Gardener's values, those for monitoring, the labels that a Prometheus selects, and the prefix."""
+
+
+@pytest.mark.parametrize(("gardener", "monitoring", "labels", "prefix"), SERVED)
+def test_a_service_monitor_scrapes_leader_and_standby_once_each(
+    cluster, client, installed, tmp_path, gardener, monitoring, labels, prefix
 ):
-    namespace = "monitored"
-    objects = installed(namespace, {}, {"flavour": "prometheus-operator", "labels": RELEASE})
-    for name, labels in (("mine", RELEASE), ("other", {"release": "another"})):
-        client.create(PROMETHEUSES, prometheus_object(cluster, namespace, name, labels))
-    monitors = [("serviceMonitor", namespace, NAME)]
-    made = wait_generated(client, namespace, "mine", monitors, [f"{namespace}-{NAME}"])
+    namespace = f"{prefix}monitored"
+    objects = installed(namespace, gardener, monitoring)
+    for name, selected in (("mine", labels), ("other", {"release": "another"})):
+        deploy(client, prometheus_object(cluster, namespace, name, selected))
+    monitors = [("serviceMonitor", namespace, f"{prefix}{NAME}")]
+    rules = [f"{namespace}-{prefix}{NAME}"]
+    made = wait_generated(client, namespace, "mine", monitors, rules)
     wait_generated(client, namespace, "other", [], [])
     config = made.written(tmp_path / "mine")
     checked(config)
@@ -203,10 +222,10 @@ def of_gardener(cluster, client, installed):
     meta = {"name": "seed-extensions", "namespace": GARDEN, "labels": FACTS["prometheuses"]["seed"]}
     head = {"apiVersion": POD_MONITORS.api_version, "kind": "PodMonitor"}
     monitor = {**head, "metadata": meta, "spec": FACTS["pod_monitor"]}
-    client.apply(POD_MONITORS, monitor, field_manager="test")
+    deploy(client, monitor)
     for name, labels in FACTS["prometheuses"].items():
         more = {"externalLabels": {"seed": "a-seed"}} if name == "aggregate" else {}
-        client.create(PROMETHEUSES, prometheus_object(cluster, GARDEN, name, labels, **more))
+        deploy(client, prometheus_object(cluster, GARDEN, name, labels, **more))
 
     def selected(name):
         scraped = SCRAPED.get(name, [])
