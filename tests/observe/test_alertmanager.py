@@ -76,8 +76,6 @@ def test_no_alert_inhibits_one_of_another_extension(tmp_path, name, inhibition):
         assert inhibited == []
 
 
-ALERTING = {"own": "documented", "aggregate": "gardener"}
-"""The Alertmanager to which the alerts of a PrometheusRule go."""
 PLAIN = "operators"
 EMAIL = "email-kubernetes-ops"
 STUCK, MORE = "ActuatorDeletionStuck", "ActuatorDeletionStuckMore"
@@ -108,6 +106,22 @@ def of_gardener(receiver):
         "inhibit_rules": facts["inhibit_rules"],
         "receivers": [{"name": "dev-null"}, email],
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "configured", "page"), [("own", documented, PLAIN), ("aggregate", of_gardener, EMAIL)]
+)
+def test_an_alert_reaches_operators_unless_it_is_for_information(tmp_path, name, configured, page):
+    alerts = [fired(rule, EXTENSIONS[0]) for rule in SENT[name]]
+    with (
+        receiving() as receiver,
+        running_alertmanager(configured(receiver), tmp_path / "alertmanager") as address,
+    ):
+        send(address, alerts)
+        assert eventually(lambda: len(known(address)) == len(alerts), SECONDS)
+        for item in known(address):
+            is_sent = {"name": page} in item["receivers"]
+            assert is_sent == (item["labels"]["severity"] != "info"), item["labels"]
 
 
 def prometheus_config(folder, files, scrapes, alertmanagers):
