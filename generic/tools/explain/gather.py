@@ -23,6 +23,7 @@ from generic.tools.explain.standing import Parsed, deleting_since, parse, stand
 from generic.tools.explain.webhooks import SelectedObject, errors_of, webhooks
 
 _INSTALL = "select a seed with --kubeconfig and --context, or install the kinds: `actuator crds`"
+NO_SEED = f"this cluster serves no extension kind; {_INSTALL}"
 
 
 def explain(
@@ -120,7 +121,7 @@ def _find(reader: Reader, kind: Kind, namespace: str, name: str) -> Raw:
 def _check_served(reader: Reader, kinds: Sequence[Kind]) -> None:
     """Raise ActuatorError if the cluster serves no kind, or none may be listed."""
     if not kinds:
-        raise ActuatorError(f"this cluster serves no extension kind; {_INSTALL}")
+        raise ActuatorError(NO_SEED)
     refused = {item.resource for item in reader.unread if item.verb == "list"}
     if refused.issuperset(str(resource_of(kind)) for kind in kinds):
         raise _unreadable(reader)

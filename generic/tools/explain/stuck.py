@@ -11,13 +11,13 @@ from functools import cache
 
 import attrs
 
-from actuator.errors import ApiError, NotFound
+from actuator.errors import ActuatorError, ApiError, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.kube.client import HttpClient
 from generic.kube.clusters import NAMESPACES
 from generic.tools.explain.facts import Unread
-from generic.tools.explain.gather import conditions_of
+from generic.tools.explain.gather import NO_SEED, conditions_of
 from generic.tools.explain.owners import owner
 from generic.tools.explain.reader import Reader, Surroundings
 from generic.tools.explain.standing import parse, stand
@@ -43,7 +43,8 @@ def stuck(
 ) -> tuple[list[Stuck], list[Unread]]:
     """Return the objects under deletion, oldest first, and the refused reads.
 
-    `kinds` are those of extension objects. Raises ApiError if the API server does not answer.
+    `kinds` are those of extension objects. Raises ApiError if the API server does not answer, and
+    ActuatorError if it serves none of the kinds: nothing is stuck in a wrong cluster.
     """
     reader = Reader(client)
     lister = Reader(client.metadata_only())
@@ -64,7 +65,10 @@ def stuck(
         owners = (ours if held.ours else held.owner for held in standing.finalizers)
         return ", ".join(owners), standing.blockers
 
-    for resource, name in _served(client, reader):
+    served = [*_served(client, reader)]
+    if not reader.unread and not any(resource in known for resource, _ in served):
+        raise ActuatorError(NO_SEED)
+    for resource, name in served:
         for meta in _deleting(lister, resource):
             if meta["uid"] not in found:
                 with suppress(NotFound):  # deleted after it was listed

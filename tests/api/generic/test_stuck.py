@@ -4,9 +4,10 @@ import json
 import re
 import secrets
 
+import attrs
 import pytest
 
-from actuator.errors import NotFound
+from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import Raw, format_time
 from actuator.v1alpha1 import BackupBucket, Infrastructure
@@ -104,7 +105,7 @@ def test_an_extension_object_has_its_turn_and_its_blockers(seed, run):
         (line,) = (line for line in text.splitlines() if line.startswith(f"{seed.namespace} "))
         assert line.split()[1:3] == ["Infrastructure", "infra"]
         assert ("acme.org/x" in line) is (text is wide)
-    assert "objects under deletion in" in table.splitlines()[-1]
+    assert re.match(r"\d+ objects? under deletion in ", table.splitlines()[-1])
     target = f"{seed.namespace}/Infrastructure/infra"
     assert target in run("-o", "name").stdout.splitlines()
     seed.patch({"metadata": {"finalizers": None}})
@@ -133,6 +134,12 @@ def test_an_object_that_ends_before_it_is_read_hides_no_other_of_its_kind(seed):
     seed.patch({"metadata": {"finalizers": None}}, "next")
 
 
+def test_a_cluster_that_is_no_seed_is_refused_and_not_reported_as_free_of_stuck_objects(admin):
+    unserved = attrs.evolve(Infrastructure.KIND, plural="unserved")
+    with pytest.raises(ActuatorError, match=r"serves no extension kind; select a seed"):
+        stuck(admin, [unserved], SystemClock().now())
+
+
 def test_a_namespace_names_the_objects_that_remain_in_it(keep, run, admin, namespace):
     other = f"{namespace}-ending"
     admin.create(NAMESPACES, {"metadata": {"name": other}})
@@ -152,7 +159,7 @@ def test_a_namespace_names_the_objects_that_remain_in_it(keep, run, admin, names
 
 @pytest.mark.parametrize("output", ["table", "name", "json"])
 def test_a_user_who_may_read_nothing_does_not_learn_that_nothing_is_stuck(
-    command, environment, output
+    command, environment, admin, output
 ):
     kubeconfig = environment.user_kubeconfig(f"stranger-{secrets.token_hex(3)}")
     done = command("stuck", "--kubeconfig", kubeconfig, "-o", output, status=1)
