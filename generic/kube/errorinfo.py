@@ -18,6 +18,7 @@ from types import FrameType
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from actuator.codec import CUT
 from actuator.errors import (
@@ -134,6 +135,14 @@ def read_error(error: BaseException) -> ErrorInfo:
         is_bug=is_bug,
         unexpected=_raised(cause, text) if is_bug and not wrong else None,
     )
+
+
+def with_text(info: ErrorInfo, change: Callable[[str], str]) -> ErrorInfo:
+    """Return the data with changed texts, also the one that a log shows."""
+    raised = info.unexpected
+    if raised is not None:
+        raised = type(raised)(change(str(raised))).with_traceback(raised.__traceback__)
+    return replace(info, text=change(info.text), unexpected=raised)
 
 
 def is_unexpected(error: BaseException) -> bool:

@@ -42,7 +42,7 @@ from actuator.meta import Kind, Object, Raw
 from actuator.places import place_of
 from actuator.provider_config import Configurations
 from generic.controller.controller import WorkerReplaced
-from generic.kube.errorinfo import ErrorInfo, describe, read_error
+from generic.kube.errorinfo import ErrorInfo, describe, read_error, with_text
 from generic.kube.headers import Request
 from generic.kube.remote import Remote
 from generic.kube.timers import Timer, Timers
@@ -206,9 +206,7 @@ class Invoker(Struct, frozen=True):
         except BaseException as error:  # SystemExit included: no actuator may end the process
             capture()
             failure = self._read(call, error)  # within the call: it runs the error's own code
-            failure = replace(failure, text=self._hidden(track, failure.text))
-            if failure.unexpected is not None:
-                failure.unexpected.args = (self._hidden(track, str(failure.unexpected)),)
+            failure = with_text(failure, partial(self._hidden, track))
         if not self.tracks.end(track, call):
             raise WorkerReplaced from None
         if failure is not None:

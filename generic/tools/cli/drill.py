@@ -285,8 +285,7 @@ def _hold_all(
                 held[number] = _hold_one(begun, settings, load_rehearsals(references), output)
             ended = held[number]
             if ended.problem or ended is item:
-                why = f"{ended.verdict}: {ended.problem}" if ended.problem else "finished before"
-                DrillScreen().print(why, soft_wrap=True)
+                DrillScreen().print(ended.problem or "finished before", soft_wrap=True)
     finally:
         lost = _save(output, index)
         show_rounds(held, output)
