@@ -63,6 +63,16 @@ class Counting(DelegatingClient):
         return self._inner.patch(resource, *given, **named)
 
 
+def counting(clients: list[Counting]) -> Callable[[Client], Counting]:
+    """Return an interceptor whose clients are added to the list."""
+
+    def intercept(client: Client) -> Counting:
+        clients.append(Counting(client))
+        return clients[-1]
+
+    return intercept
+
+
 def records(seed: Seed) -> list[Raw]:
     selector = f"{SHOOT_LABEL}={seed.namespace}"
     return seed.client.list(FORCE_DELETIONS, label_selector=selector)
@@ -93,13 +103,8 @@ def test_an_object_that_leaves_nothing_leaves_a_record_for_one_more_request(
     seed: Seed, start: Start
 ) -> None:
     clients: list[Counting] = []
-
-    def intercept(client: Client) -> Counting:
-        clients.append(Counting(client))
-        return clients[0]
-
     before = datetime.now(UTC) - timedelta(seconds=2)
-    ready(seed, start, Script(), intercept=intercept)
+    ready(seed, start, Script(), intercept=counting(clients))
     uid = force(seed)
     spec = spec_of(seed)
     assert records(seed)[0]["metadata"]["name"] == uid
@@ -194,12 +199,7 @@ def test_an_object_whose_finalizer_was_removed_externally_leaves_a_record_for_on
     seed: Seed, start: Start
 ) -> None:
     clients: list[Counting] = []
-
-    def intercept(client: Client) -> Counting:
-        clients.append(Counting(client))
-        return clients[0]
-
-    manager = strip_while_forced(seed, start, intercept=intercept)
+    manager = strip_while_forced(seed, start, intercept=counting(clients))
     eventually(lambda: records(seed))
     spec = spec_of(seed)
     assert (spec.outcome, spec.reason) == ("orphaned", "FinalizerRemovedExternally")
@@ -223,12 +223,7 @@ def test_an_external_removal_leaves_no_record_if_the_deletion_was_not_forced(
         raise ActuatorError("the cloud says no")
 
     clients: list[Counting] = []
-
-    def intercept(client: Client) -> Counting:
-        clients.append(Counting(client))
-        return clients[0]
-
-    ready(seed, start, Script(delete=refuse), intercept=intercept)
+    ready(seed, start, Script(delete=refuse), intercept=counting(clients))
     seed.delete()
     eventually(lambda: seed.last_operation() == ("Delete", "Error"))
     seed.patch({"metadata": {"finalizers": None}})

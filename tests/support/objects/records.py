@@ -1,5 +1,7 @@
 """Records of force deletions and Orphans, as an export has them."""
 
+from typing import Any
+
 from actuator.meta import Raw
 from generic.tools.record.chain import Export, ExportHeader, chained
 
@@ -72,3 +74,13 @@ def export(*records: Raw, until: str = "2026-10-01T00:00:00Z") -> Export:
     )
     lines = list(chained(header, records))
     return Export(header, records, lines[-1][1])
+
+
+def everywhere(value: object, text: str) -> Any:
+    """The value with this text in place of each text, but the kinds, times and states."""
+    if isinstance(value, dict):
+        kept = ("kind", "createdAt", "state")
+        return {key: item if key in kept else everywhere(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [everywhere(item, text) for item in value]
+    return text if isinstance(value, str) else value

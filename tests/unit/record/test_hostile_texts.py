@@ -36,7 +36,7 @@ from generic.testing.drill.trouble import CALM
 from generic.tools.cli.grouping import FORCED, REMAINING, row_table
 from generic.tools.record.chain import chained, verified
 from generic.tools.record.summary import drill_rows, page
-from tests.support.objects.records import export, forced, orphan
+from tests.support.objects.records import everywhere, export, forced, orphan
 
 HOSTILE = st.sampled_from(
     [
@@ -68,16 +68,6 @@ class Elements(HTMLParser):
 
     def handle_comment(self, data: str) -> None:
         self.found.append(("comment", data))
-
-
-def everywhere(value: object, text: str) -> Any:
-    """The value with this text in place of each text, but the kinds, times and states."""
-    if isinstance(value, dict):
-        kept = ("kind", "createdAt", "state")
-        return {key: item if key in kept else everywhere(item, text) for key, item in value.items()}
-    if isinstance(value, list):
-        return [everywhere(item, text) for item in value]
-    return text if isinstance(value, str) else value
 
 
 def records(text: str) -> list[Raw]:

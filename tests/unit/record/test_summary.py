@@ -19,7 +19,7 @@ from generic.testing.drill.evidence import Origin
 from generic.testing.drill.index import Index, write_index
 from generic.testing.drill.trouble import CALM
 from generic.tools.record.summary import drill_rows, page
-from tests.support.objects.records import export, forced, orphan
+from tests.support.objects.records import everywhere, export, forced, orphan
 
 HOSTILE = "\x1b[2J\x9b31m\u202e\u2066\x7f<script>alert(1)</script>'\"&{{ 7 * 7 }}"
 CLOSED = {
@@ -215,16 +215,6 @@ def test_finalizers_that_no_record_names_are_counted() -> None:
     stripped = {"resource": "machines", "name": "m", "finalizer": "mcm"}
     found = read(forced(stripped=[stripped], strippedCount=101)).rows("Finalizers removed")
     assert [row["Times"] for row in found] == ["1", "100"]
-
-
-def everywhere(value: object, text: str) -> object:
-    """The value with this text in place of each text, but the times and the kinds."""
-    if isinstance(value, dict):
-        kept = ("kind", "createdAt", "state")
-        return {key: item if key in kept else everywhere(item, text) for key, item in value.items()}
-    if isinstance(value, list):
-        return [everywhere(item, text) for item in value]
-    return text if isinstance(value, str) else value
 
 
 def hostile(record: Raw) -> Raw:
