@@ -126,11 +126,11 @@ def metrics() -> str:
 
 def alerts() -> str:
     """Return a table of the alerts, each with its runbook."""
-    from generic.tools.monitoring import ALERTS, never_scraped
+    from generic.tools.monitoring import ALERTS, never_scraped, runbook_of
 
     rows = []
     for one in (*ALERTS, never_scraped("EXTENSION")):
-        name = f"[{one['alert']}](/docs/runbooks/{one['alert'].lower()}.md)"
+        name = f"[{one['alert']}](/docs/runbooks/{runbook_of(one['alert'])}.md)"
         delay = f", after {one['for']}" if "for" in one else ""
         when = f"*Severity: {one['labels']['severity']}{delay}*"
         rows.append((name, f"{one['annotations']['summary']} {when}"))
