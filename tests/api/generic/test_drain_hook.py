@@ -42,7 +42,10 @@ def written(command, tmp_path, monkeypatch, namespace):
     monkeypatch.chdir(tmp_path)
     flags = ("--type", namespace, "--output", "out", "--name", "mine")
     command("chart", f"{module}:Network", *flags)
-    return tmp_path / "out" / "mine"
+    chart = tmp_path / "out" / "mine"
+    for policy in (chart / "templates").glob("policy-*.yaml"):
+        policy.unlink()  # the policies would keep the open Orphans of other tests
+    return chart
 
 
 @pytest.fixture

@@ -120,14 +120,18 @@ def hides(kind, authors, trigger):
 @pytest.mark.parametrize(
     ("place", "plant", "rules"),
     [
-        pytest.param("wiring.filtered", hides, {"released"}, id="predicates hide a deletion"),
-        pytest.param("registry.Registration.shares", lambda *_: "", {"alone"}, id="two actuators"),
+        pytest.param(
+            "controller.predicates.filtered", hides, {"released"}, id="predicates hide a deletion"
+        ),
+        pytest.param(
+            "manager.registry.Registration.shares", lambda *_: "", {"alone"}, id="two actuators"
+        ),
     ],
 )
 def test_an_old_mistake_of_selections_is_caught(ground, monkeypatch, place, plant, rules):
     monkeypatch.setattr("tests.adversary.selections.PATIENCE", 2.0)
     monkeypatch.setattr("tests.adversary.selections._FAILING_SECONDS", 0.2)
-    monkeypatch.setattr(f"generic.manager.{place}", plant)
+    monkeypatch.setattr(f"generic.{place}", plant)
     report = Report()
     attack_selections(ground, 1, range(25), report)
     assert rules <= report.problems.keys()

@@ -201,6 +201,7 @@ PROGRAMS = {
     ),
     r"go run .*actionlint.*": "not executed: it asks a module proxy; test_workflows.py checks",
     r"kubectl (get|describe)": "the name of a command",
+    r"kubectl config get-contexts --output name": "not executed: it asks no server",
     r"kubectl exec .*": "not executed: no pods; unit/generic/test_operator_pages.py runs sh -c",
     r"kubectl apply -f (DIR/controllerregistration|cloudprofile|shoot)\.yaml": GARDEN,
     r"kubectl get controllerinstallations": GARDEN,
