@@ -298,8 +298,16 @@ class Shoot:
             for obj in found
         }
 
+    def is_applied(self):
+        """Whether the simulated resource managers have applied all ManagedResources as they are."""
+        return all(
+            obj.get("status", {}).get("observedGeneration") == obj["metadata"]["generation"]
+            for obj in self.client.list(MANAGED_RESOURCES, self.namespace)
+        )
+
     def snapshot(self):
         """The objects that stay, by the name of their state."""
+        eventually(self.is_applied)
         data = {"data": lambda item: item.get("data")}
         template = {"template": lambda item: item["spec"]["template"]}
         names = ",".join([AUTHORITY, f"{AUTHORITY}-bundle"])
