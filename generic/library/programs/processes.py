@@ -146,7 +146,8 @@ class Processes:
             process = self._group.start(command, output, variables, cwd)
         self._started[name] = process
         if keep:
-            self._kept[name] = partial(self.start, name, command, environ, cwd)
+            with self._keeping:
+                self._kept[name] = partial(self.start, name, command, environ, cwd)
         return process
 
     def restart_ended(self) -> None:

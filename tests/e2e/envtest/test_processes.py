@@ -164,3 +164,17 @@ def test_only_a_kept_process_that_ended_by_itself_is_started_again(
     end(named, "program")
     named.restart_ended()
     assert not named.is_running("program")
+
+
+def test_processes_may_be_started_while_ended_ones_are_started_again(named: Processes) -> None:
+    def start() -> None:
+        for number in range(40):
+            named.start(f"program-{number}", ["sleep", "60"], keep=True)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    while thread.is_alive():
+        named.restart_ended()
+    thread.join()
+    for number in range(40):
+        named.kill(f"program-{number}")
