@@ -90,11 +90,12 @@ class AlteredIndex(ConfigurationError):
 
 def read_index(path: Path) -> IndexFile:
     """Read an index.json. Raises ConfigurationError if it is none or altered, and OSError."""
-    content = index_content(path)
+    data = path.read_bytes()
+    content = _content(data)
     none = f"{path}: not an index.json of `actuator drill --all`; select that file"
     if content is None:
         raise ConfigurationError(none)
-    if path.read_bytes() != _with_hash(content):
+    if data != _with_hash(content):
         raise AlteredIndex(f"{path}: altered: its content and its hash differ")
     try:
         index = cattrs.structure(content, IndexFile)
@@ -180,10 +181,15 @@ def _hash(report: Path) -> str | None:
     return hashlib.sha256(report.read_bytes()).hexdigest() if report.is_file() else None
 
 
-def index_content(path: Path) -> Raw | None:
-    """Return what an index.json contains, also an altered one; None for another file."""
+def is_index(path: Path) -> bool:
+    """Whether a file is an index.json, also an altered one. Raises OSError."""
+    return _content(path.read_bytes()) is not None
+
+
+def _content(data: bytes) -> Raw | None:
+    """Return the content of an index.json, also of an altered one; None for another file."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(data)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and "rounds" in found else None

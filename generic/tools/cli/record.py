@@ -8,7 +8,7 @@ import click
 
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.testing.drill.index import AlteredIndex, index_content, read_index, report_state
+from generic.testing.drill.index import AlteredIndex, is_index, read_index, report_state
 from generic.tools.cli.development import DevelopmentTarget, select
 from generic.tools.cli.load import counted, with_flags
 from generic.tools.cli.period import since_option, until_option
@@ -59,7 +59,7 @@ def _verify(file: Path, known: str) -> None:
     FILE can also be an index.json of drills: it and the reports that it names are verified. The
     exit status is 1 if something was changed, or if the last hash is not the one of --hash.
     """
-    if index_content(file) is not None:
+    if is_index(file):
         last = _verify_index(file)
         _compare(file, last, known)
         echo(f"{file}: the index and its reports are unchanged; last hash: {last}")
