@@ -14,7 +14,13 @@ from generic.manager.flags import FLAGS
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import RECORD_KINDS
-from generic.tools.cli import load
+from generic.tools.cli.load import (
+    load_kind,
+    load_manager,
+    load_rehearsals,
+    types_option,
+    with_flags,
+)
 from generic.tools.packaging.chart import yaml_text
 
 _FLAGS = ("leader_election_", "heartbeat_namespace", "ignore_", "webhook_", "disable_webhooks")
@@ -22,11 +28,11 @@ _FLAGS = ("leader_election_", "heartbeat_namespace", "ignore_", "webhook_", "dis
 
 @click.command()
 @click.argument("extension")
-@load.types_option
+@types_option
 @click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)
-@load.with_flags(*(name for flag in FLAGS if (name := str(flag.name)).startswith(_FLAGS)))
+@with_flags(*(name for flag in FLAGS if (name := str(flag.name)).startswith(_FLAGS)))
 def rbac(
     extension: str, types: tuple[str, ...], name: str, service_account: str, **options: Any
 ) -> None:
@@ -34,7 +40,7 @@ def rbac(
     namespace, slash, account = service_account.partition("/")
     if service_account and not slash:
         raise click.BadParameter("expected NAMESPACE/NAME", param_hint="--service-account")
-    manager = load.load_manager(extension, types, Options(**options))
+    manager = load_manager(extension, types, Options(**options))
     click.echo(yaml_text(*manifests(manager, name, account, namespace)), nl=False)
 
 
@@ -51,11 +57,11 @@ def rbac(
 def crds(own: str | None, rehearsals: tuple[str, ...], only: tuple[str, ...]) -> None:
     """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
     classes: list[type[Object]] = (
-        [*KINDS, Cluster, *RECORD_KINDS] if own is None else [load.load_kind(own)]
+        [*KINDS, Cluster, *RECORD_KINDS] if own is None else [load_kind(own)]
     )
     more: Sequence[Raw] = ()
     if rehearsals:
-        rehearsal = load.load_rehearsals(rehearsals)
+        rehearsal = load_rehearsals(rehearsals)
         classes = [Cluster, *RECORD_KINDS, *map(object_class, rehearsal.actuators())]
         more = rehearsal.crds()
     found = {obj["metadata"]["name"]: obj for obj in (*map(crd, classes), *more)}

@@ -11,34 +11,49 @@ from datetime import datetime
 
 import attrs
 
-from actuator import meta
 from actuator.cluster import FORCE_DELETION, Cluster, parse_bool
 from actuator.codec import decode
 from actuator.errors import ErrorCode
+from actuator.meta import (
+    ClusterNeed,
+    Condition,
+    ForceSource,
+    Kind,
+    LastError,
+    LastOperation,
+    LastOperationState,
+    Raw,
+    value_at,
+)
 from generic.controller.predicates import OPERATION
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.headers import header, request_of
-from generic.tools.explain import standing
 from generic.tools.explain.facts import Deleting, Explanation, Forcing, Orphaned, Overview
+from generic.tools.explain.standing import (
+    codes_of_shoot,
+    deleting_since,
+    forcing,
+    not_forcible_because,
+)
 
-SHOOT = meta.Kind(
+SHOOT = Kind(
     name="Shoot",
     group="core.gardener.cloud",
     version="v1beta1",
     finalizer="gardener",
-    cluster=meta.ClusterNeed.NEVER,
-    force_from=meta.ForceSource.OBJECT,
+    cluster=ClusterNeed.NEVER,
+    force_from=ForceSource.OBJECT,
 )
 _NOT_OF_USERS = {
     ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED,
     ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES,
 }
 """Gardener classifies all other codes as errors that the owner of the Shoot can resolve."""
-_FAILED = meta.LastOperationState.FAILED.value
+_FAILED = LastOperationState.FAILED.value
 _NEXT = {
     _FAILED: "nothing: gardenlet retries a Failed Shoot only after a request or a change",
-    meta.LastOperationState.ERROR.value: "gardenlet retries the operation",
-    meta.LastOperationState.SUCCEEDED.value: "gardenlet reconciles in the maintenance time window",
+    LastOperationState.ERROR.value: "gardenlet retries the operation",
+    LastOperationState.SUCCEEDED.value: "gardenlet reconciles in the maintenance time window",
 }
 """By the state of the last operation."""
 
@@ -47,10 +62,10 @@ _NEXT = {
 class ShootStatus:
     """The part of a Shoot's status that is explained."""
 
-    last_operation: meta.LastOperation | None = None
-    last_errors: list[meta.LastError] = attrs.field(factory=list)
-    conditions: list[meta.Condition] = attrs.field(factory=list)
-    constraints: list[meta.Condition] = attrs.field(factory=list)
+    last_operation: LastOperation | None = None
+    last_errors: list[LastError] = attrs.field(factory=list)
+    conditions: list[Condition] = attrs.field(factory=list)
+    constraints: list[Condition] = attrs.field(factory=list)
     technical_id: str = attrs.field(default="", metadata={"wire": "technicalID"})
     """The namespace in the seed; empty before gardenlet has started."""
 
@@ -97,27 +112,27 @@ class ShootExplanation:
     """The necessary actions, each with the person who must act."""
 
 
-def state_of(shoot: meta.Raw, now: datetime) -> ReportedShoot:
+def state_of(shoot: Raw, now: datetime) -> ReportedShoot:
     """Return the state of a Shoot as the garden returned it. Raises DecodeError."""
     head = header(shoot)
     request = request_of(shoot)
-    found = standing.forcing(SHOOT, head, None, Cluster(), None)
-    refusal = None if found.counts else standing.not_forcible_because(shoot)  # once set, it stays
-    running = meta.value_at(shoot, "status", "seedName")
-    assigned = meta.value_at(shoot, "spec", "seedName")
+    found = forcing(SHOOT, head, None, Cluster(), None)
+    refusal = None if found.counts else not_forcible_because(shoot)  # once set, it stays
+    running = value_at(shoot, "status", "seedName")
+    assigned = value_at(shoot, "spec", "seedName")
     return ReportedShoot(
         namespace=request.namespace,
         name=request.name,
         uid=head.uid,
         seed=running or assigned or "",
-        deleting=standing.deleting_since(head.deletion_timestamp, now),
+        deleting=deleting_since(head.deletion_timestamp, now),
         confirmed=parse_bool(head.annotations.get(CONFIRM_DELETION, "")) is True,
         forcing=attrs.evolve(
             found,
             place="this Shoot",
             allowed=refusal is None,
             not_allowed_because=refusal or "",
-            shoot_codes=tuple(standing.codes_of_shoot(shoot)),
+            shoot_codes=tuple(codes_of_shoot(shoot)),
         ),
         status=decode(ShootStatus, shoot.get("status") or {}),
     )
