@@ -27,8 +27,6 @@ _BULK = "managedFields"
 """Not needed by any user of a Secret."""
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _PAST = datetime.min.replace(tzinfo=UTC)
-
-
 _MIN_VALUE = 8
 """Minimum characters of a value that is hidden; shorter ones are parts of other words."""
 _MIN_PART = 16

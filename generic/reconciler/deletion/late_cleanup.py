@@ -1,11 +1,11 @@
 """Late cleanup: for objects whose finalizer was removed externally, and deleted without cleanup.
 
 The removal is counted, reported, and recorded as Orphans, however many attempts that takes: no
-other record of the object remains. If the deletion was forced, it leaves a ForceDeletionRecord too.
-Then the cleanup runs with the last known state of the object,
-in a limited number of attempts; not if the object disappeared without a deletion, as after a
-restore of etcd: its resources may be in use. A new object of the same name waits some minutes for
-the record, and is never touched by the cleanup: the external resources might be its own.
+other trace of the object remains, but a ForceDeletionRecord if the deletion was forced. Then the
+cleanup runs with the last known state of the object, in a limited number of attempts; not if the
+object disappeared without a deletion, as after a restore of etcd: its resources may be in use. A
+new object of the same name waits some minutes for the record, and is never touched by the cleanup:
+the external resources might be its own.
 
 Assumption: this process knew the object. Removals while no manager ran are not detected.
 Not here: the detection (`watchdog` and `reconciler`).
