@@ -15,14 +15,16 @@ logger = logging.getLogger(__name__)
 
 
 class Timer:
-    """One action that will run unless it is cancelled first."""
+    """One action that will run unless it is cancelled first.
 
-    __slots__ = ("_action", "_done", "_lock")
+    Then it keeps nothing of the action alive, although it stays in the queue until it is due.
+    """
+
+    __slots__ = ("_action", "_lock")
 
     def __init__(self, action: Callable[[], object]) -> None:
-        self._action = action
+        self._action: Callable[[], object] | None = action
         self._lock = threading.Lock()
-        self._done = False
 
     def cancel(self) -> bool:
         """Cancel the action; if it is running now, wait until it has finished.
@@ -30,18 +32,19 @@ class Timer:
         Return False if it ran.
         """
         with self._lock:
-            ran = self._done
-            self._done = True
-        return not ran
+            is_pending = self._action is not None
+            self._action = None
+        return is_pending
 
     def run(self) -> None:
         """Run the action now, unless it was cancelled or ran before; its exceptions are logged."""
         with self._lock:
-            if self._done:
+            action = self._action
+            self._action = None
+            if action is None:
                 return
-            self._done = True
             try:
-                self._action()
+                action()
             except Exception:
                 logger.exception("timer failed")
 

@@ -1,6 +1,7 @@
 """Calls that end, are cancelled, or are abandoned; and the timers that do it."""
 
 import threading
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
-from generic.kube.timers import Timers
+from generic.kube.timers import Timer, Timers
 from generic.reconciler.calls import AbandonedCalls, Call, FencedClient, ShootClient
 from generic.reconciler.invoker import ActuatorCall
 from generic.reconciler.operation import Operation
@@ -247,4 +248,17 @@ def test_cancelling_waits_for_a_timer_that_runs():
     threading.Timer(0.1, finish.set).start()
     timer.cancel()
     assert seen == ["ran"]
+    timers.stop()
+
+
+@pytest.mark.parametrize("end", [Timer.cancel, Timer.run])
+def test_a_timer_that_is_over_keeps_nothing_of_its_action_alive(end):
+    """It stays in the queue until it is due, and each call of an actuator has one."""
+    timers = Timers("test", CLOCK)
+    used = {"object"}
+    known = weakref.ref(used)
+    timer = timers.call_later(60, used.clear)
+    del used
+    end(timer)
+    assert known() is None
     timers.stop()
