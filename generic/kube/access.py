@@ -1,13 +1,12 @@
 """Access to the API server: its address, its CA and the credentials, refreshed when they change.
 
-The package `kubernetes` runs exec plugins, and applies proxy variables. No other file imports it.
-It is imported on first use, since its 320 modules take a third of a second. An exec plugin has no
-time limit (the package sets none); while it hangs, requests wait.
+The package `kubernetes` applies proxy variables. No other file imports it. It is imported on first
+use, since its 320 modules take a third of a second.
 
 TLS is always verified, and credentials are sent to https:// servers only. The configuration is read
 again when one of its files changes, when a plugin's credentials expire, and when the API server
-refuses the credentials or its certificate is refused. Not here: requests (`client`), the contents
-of kubeconfigs (`kubeconfig`).
+refuses the credentials or its certificate is refused. While an exec plugin runs, requests wait. Not
+here: requests (`client`), the contents of kubeconfigs (`kubeconfig`), plugins (`execplugin`).
 """
 
 import logging
@@ -22,13 +21,13 @@ from tempfile import NamedTemporaryFile
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
-import attrs
 from msgspec import Struct
 
 from actuator.errors import ConfigurationError, Unauthorized
 from actuator.meta import parse_time
 from generic.kube.clock import SystemClock
 from generic.kube.connecting import Route
+from generic.kube.execplugin import run_plugin
 from generic.kube.kubeconfig import InlineKubeconfig, LocalKubeconfig, read_files
 from generic.kube.transport import HttpTransport
 
@@ -190,7 +189,7 @@ def service_account() -> InlineKubeconfig:
 
 def _connected(found: LocalKubeconfig, server: str, connections: int) -> _Loaded:
     """Return the connections to a server, by default the one of the kubeconfig."""
-    found = _run_plugin(found) if found.plugin else found
+    found = run_plugin(found) if found.plugin else found
     inline = found.inline
     url = server or inline.server
     has_credentials = inline.certificate or found.authorization
@@ -209,31 +208,6 @@ def _connected(found: LocalKubeconfig, server: str, connections: int) -> _Loaded
     is_trusted = found.is_trusted
     transport = HttpTransport(url, tls, name, connections, proxy=proxy, is_trusted=is_trusted)
     return _Loaded(url, transport, found)
-
-
-def _run_plugin(found: LocalKubeconfig) -> LocalKubeconfig:
-    """Return the kubeconfig with the credentials of its plugin. Raises ConfigurationError."""
-    from kubernetes.config.exec_provider import ExecProvider
-    from kubernetes.config.kube_config import ConfigNode
-
-    plugin, folder, cluster = found.plugin or ({}, "", {})
-    inline = found.inline
-    try:
-        nodes = ConfigNode("exec", plugin), folder, ConfigNode("cluster", cluster)  # type: ignore[no-untyped-call]
-        status = ExecProvider(*nodes).run()  # type: ignore[no-untyped-call]
-        token = status.get("token")
-        certificate = status.get("clientCertificateData")
-        if not token and not (certificate and status.get("clientKeyData")):
-            raise ValueError("exec: missing token, or clientCertificateData with clientKeyData")
-        if certificate:
-            key = status["clientKeyData"].encode()
-            inline = attrs.evolve(inline, certificate=certificate.encode(), key=key)
-        expires = status.get("expirationTimestamp") or ""
-        _is_expired(expires)
-    except Exception as error:  # the package raises any exception, as do values of wrong types
-        why = f"{_one_line(error)}; install the program, or correct the entry `exec` of the user"
-        raise ConfigurationError(f"{found.name}: no credentials: {why}") from error
-    return attrs.evolve(found, inline=attrs.evolve(inline, token=token or ""), expires=expires)
 
 
 def _proxy(found: LocalKubeconfig, url: str, tls: ssl.SSLContext) -> Route | None:

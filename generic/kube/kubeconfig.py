@@ -182,7 +182,7 @@ def read_files(name: str, paths: Sequence[Path], context: str | None = None) -> 
     named = [fields[key] for fields in (cluster, user) for key in _PATHS if fields.get(key)]
     has_password = not inline.token and user["username"] and user["password"]
     return LocalKubeconfig(
-        name,
+        f"{name}, context {wanted}",
         inline,
         (*map(str, paths), *named),
         cluster["proxy-url"],

@@ -327,6 +327,48 @@ def test_a_renewal_that_fails_early_leaves_the_old_token_in_use(
     ]
 
 
+@pytest.mark.parametrize("is_grandchild", [False, True])
+def test_a_plugin_that_hangs_is_ended_with_its_children_and_named(
+    is_grandchild, environment, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("generic.kube.execplugin.PLUGIN_SECONDS", 0.5)
+    program, alive = tmp_path / "hanging-login", tmp_path / "alive"
+    os.mkfifo(alive)
+    hangs = f"sleep 1000 9> {alive}" + ("; echo never" if is_grandchild else "")
+    program.write_text(f"#!/bin/sh\n{hangs if is_grandchild else f'exec {hangs}'}\n")
+    program.chmod(stat.S_IRWXU)
+    user = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(program),
+        "args": ["s3cret-arg"],
+        "env": [{"name": "X", "value": "s3cret-value"}],
+    }
+    path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, exec=user)
+    with os.fdopen(os.open(alive, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as pipe:
+        with pytest.raises(ConfigurationError) as caught:
+            connect(path)
+        eventually(lambda: pipe.read() == b"", 10)  # None while a process could write
+    message = f"context x: no credentials: exec: {program} did not return within 0 s"
+    assert message in caught.value.message
+    assert "s3cret" not in str(caught.value) + repr(caught.value.__cause__)
+
+
+def test_a_plugin_gets_the_cluster_it_asks_for(plugin, environment, tmp_path):
+    plugin.prints(environment.admin_token)
+    spec = tmp_path / "spec"
+    plugin.script.write_text(
+        f'#!/bin/sh\nprintf %s "$KUBERNETES_EXEC_INFO" > {spec}; cat {plugin.says}\n'
+    )
+    user = plugin.user | {"provideClusterInfo": True}
+    assert works(
+        connect(kubeconfig(tmp_path / "k", environment.url, environment.ca_file, exec=user))
+    )
+    info = json.loads(spec.read_text())["spec"]
+    assert (info["interactive"], info["cluster"]["server"]) == (False, environment.url)
+    ca = base64.b64decode(info["cluster"]["certificate-authority-data"])
+    assert ca == environment.ca_file.read_bytes()
+
+
 def test_no_token_is_ever_in_a_log_or_an_error(plugin, plugged, caplog):
     caplog.set_level(logging.DEBUG)
     plugin.prints("a-secret-token")
@@ -595,7 +637,7 @@ print("kubernetes" in sys.modules)
 """
 
 
-def test_only_a_plugin_needs_the_official_package(plugin, plugged, environment, tmp_path):
+def test_only_a_proxy_needs_the_official_package(plugin, plugged, environment, tmp_path):
     """Its import takes longer than all of ours."""
     plugin.prints("a-token")
 
@@ -603,14 +645,13 @@ def test_only_a_plugin_needs_the_official_package(plugin, plugged, environment, 
         command = [sys.executable, "-c", LOADED, str(path)]
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
-    assert loads(environment.kubeconfig) == "False"
-    assert loads(plugged) == "True"
     ca = environment.ca_file
     token = tmp_path / "token"
     token.write_text("a-token")
     files = kubeconfig(tmp_path / "files", environment.url, ca, tokenFile=str(token))
     password = kubeconfig(tmp_path / "basic", environment.url, ca, username="a", password="b")
-    assert [loads(path) for path in (files, password)] == ["False", "False"]
+    paths = environment.kubeconfig, files, password, plugged
+    assert [loads(path) for path in paths] == ["False"] * 4
 
 
 CREDENTIALS = {
