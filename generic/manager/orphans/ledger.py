@@ -49,8 +49,9 @@ def stored_records(client: Client, cls: type[Object], *, label_selector: str = "
         return client.list(resource_of(cls.KIND), label_selector=label_selector)
     except NotFound as error:
         raise ConfigurationError(
-            f"The CustomResourceDefinition of {name} is not installed in this cluster; install "
-            f"the output of `actuator crds generic:{name}`"
+            f"the CustomResourceDefinition of {name} is not installed in this cluster; select a "
+            "seed with --kubeconfig and --context, or install the output of `actuator crds "
+            f"generic:{name}`"
         ) from error
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from actuator.errors import ApiError
+from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Client
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
@@ -25,6 +25,7 @@ from generic.tools.cli.load import (
 from generic.tools.cli.statuses import CheckCommand, No
 from generic.tools.drain import Survey, check_no_leader, check_own_leases, release, survey, wait
 from generic.tools.drain.release import ReleaseState, Row, rows_of_held, rows_of_released
+from generic.tools.drain.survey import resources_of
 
 _NO_LEASE = "none"
 _SHOWN = 200
@@ -42,6 +43,11 @@ _WIDTH = 180
     default=240.0,
     show_default=True,
     help="Maximum seconds to wait for terminating objects.",
+)
+@click.option(
+    "--allow-missing-crds",
+    is_flag=True,
+    help="Succeed also if the cluster serves no kind of the extension.",
 )
 @click.option("--release", "disown", is_flag=True, help="Remove the finalizers.")
 @click.option(
@@ -62,7 +68,9 @@ def drain(
 
     Run it before you uninstall the extension. It lists all objects in the seed that have the
     extension's kinds, types and classes, and its finalizer. The exit status is 0 if there are
-    none, 1 if some remain, and 3 if the command could not look.
+    none, 1 if some remain, and 3 if the command could not look. Kinds that the cluster does not
+    serve have no objects. If it serves none of them, it is probably another cluster: the exit
+    status is 3, unless --allow-missing-crds is set.
 
     Without --release, nothing is changed: while the extension runs, the command waits until
     terminating objects are deleted. Other objects would be stuck later: delete them first (in
@@ -75,6 +83,7 @@ def drain(
     manager that serves the same kinds and types.
     """
     leads_by = _lease(disown, lease)
+    may_miss = shared.pop("allow_missing_crds")
     options = Options(**shared)
     manager = load_manager(extension, types, options)
     client = connect(options.kubeconfig, options.context, server=options.master)
@@ -89,9 +98,15 @@ def drain(
         found = wait(look, timeout, lambda found: say(_waiting_for(found)))
         rows = rows_of_held(found.held)
         missing = found.not_installed
+    if not may_miss and len(missing) == len(resources_of(manager.registrations)):
+        raise ActuatorError(
+            f"the cluster at {client.host} serves no kind of {extension} ({', '.join(missing)}); "
+            "select the seed with --kubeconfig and --context, or set --allow-missing-crds if "
+            "their CRDs were deleted"
+        )
     held = [row for row in rows if row.is_held]
     if output == "table":
-        _print_table(rows, missing)
+        _print_table(rows, missing, client.host)
     else:
         print_as(output, {"drained": not held, "objects": rows, "notInstalled": missing})
     if held:
@@ -139,13 +154,13 @@ def _waiting_for(found: Survey | ApiError) -> str:
     return f"waiting for the deletion of {counted(len(left), 'object')}, such as {left[0]}"
 
 
-def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
+def _print_table(rows: Sequence[Row], missing: Sequence[str], host: str) -> None:
     from generic.tools.cli.screen import Screen, new_table, since
 
     if missing:
         echo(f"not installed: {', '.join(missing)}", err=True)
     if not rows:
-        echo("no object carries a finalizer of this extension")
+        echo(f"no object in the cluster at {host} carries a finalizer of this extension")
         return
     now = SystemClock().now()
     table = new_table("namespace", "kind", "name", "state", "age", "last error", "note")

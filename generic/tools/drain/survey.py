@@ -81,6 +81,11 @@ class Survey:
         return [held for held in self.held if held.is_deleting]
 
 
+def resources_of(registrations: Sequence[Registration]) -> list[Resource]:
+    """Return the resources of these actuators, each once."""
+    return list(dict.fromkeys(resource_of(registration.kind) for registration in registrations))
+
+
 def survey(
     client: Client, registrations: Sequence[Registration], extension_classes: Sequence[str]
 ) -> Survey:
@@ -91,7 +96,7 @@ def survey(
     held: dict[str, OwnedObject] = {}
     others: dict[str, OwnedObject] = {}
     missing = []
-    for resource in dict.fromkeys(resource_of(registration.kind) for registration in registrations):
+    for resource in resources_of(registrations):
         objects = _list(client, resource)
         if objects is None:
             missing.append(str(resource))

@@ -156,6 +156,30 @@ def test_drain_succeeds_where_no_object_has_our_finalizer(run, seed, namespace):
     seed.patch({"metadata": {"finalizers": None}})
 
 
+NOWHERE = """
+
+def elsewhere(manager):
+    manager.add(Nothing())
+"""
+
+
+@pytest.mark.parametrize("disown", [(), ("--release", "--lease", "none")])
+def test_a_cluster_that_serves_no_kind_of_the_extension_is_refused(
+    disown, author, environment, tmp_path, command
+):
+    module = author.partition(":")[0]
+    with (tmp_path / f"{module}.py").open("a") as file:
+        file.write(NOWHERE)
+    flags = (f"{module}:elsewhere", "--kubeconfig", environment.kubeconfig, *disown)
+    refused = command("drain", *flags, status=3)
+    host = environment.url.removeprefix("https://")
+    (error,) = [line for line in refused.stderr.splitlines() if line.startswith("Error: ")]
+    assert error.startswith(f"Error: the cluster at {host} serves no kind of {module}:elsewhere")
+    assert "(nowheres.example.org); select the seed with --kubeconfig and --context" in error
+    assert not refused.stdout
+    command("drain", *flags, "--allow-missing-crds")
+
+
 def test_drain_waits_for_terminating_objects_while_the_extension_runs(
     run, seed, start, gate, namespace, monkeypatch
 ):
@@ -474,7 +498,8 @@ def test_as_a_command_it_shows_a_table_and_exits_with_1(author, environment, hel
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
+    host = environment.url.removeprefix("https://")
     assert (done.returncode, done.stdout) == (
         0,
-        "no object carries a finalizer of this extension\n",
+        f"no object in the cluster at {host} carries a finalizer of this extension\n",
     )

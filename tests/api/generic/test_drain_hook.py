@@ -89,6 +89,7 @@ def test_the_hook_waits_for_the_served_types_and_classes_and_ends_in_time(
         f"--type={namespace}",
         "--extension-classes=seed",
         "--timeout=100",
+        "--allow-missing-crds",
     ]
     assert "ports" not in container
 
