@@ -15,6 +15,7 @@ from actuator.interface import Actuator, Client, resource_of
 from actuator.meta import Kind, Object, Raw, format_time
 from generic.kube.dropped import require_stored
 from generic.kube.patches import add, test
+from generic.reconciler.origin import UNKNOWN_VALUE
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanState, OrphanStatus
 
 R = TypeVar("R", bound=Object)
@@ -130,13 +131,21 @@ def close(
 ) -> bool:
     """Set the state Closed, without touching the resource; return False if nothing changed.
 
-    An Orphan with state Exists is closed only with `existing`, else ConfigurationError.
-    Raises ActuatorError if it changed meanwhile, and ApiError.
+    An Orphan with state Exists is closed only with `existing`, and without a note only one with
+    state Gone, else ConfigurationError. Raises ActuatorError if it changed meanwhile, and ApiError.
     """
+    if orphan.state is OrphanState.GONE:
+        when = orphan.status.verified_at or UNKNOWN_VALUE
+        note = note or f"verified at {when}: the resource does not exist"
     if orphan.state is OrphanState.EXISTS and not existing:
         raise ConfigurationError(
             f"Orphan {orphan.metadata.name}: {orphan.spec.resource} still existed at "
             f"{orphan.status.verified_at}; remove it and verify it again, or set --even-if-exists"
+        )
+    if orphan.state is not OrphanState.CLOSED and not note.strip():
+        raise ConfigurationError(
+            f"Orphan {orphan.metadata.name}: {orphan.spec.resource} is not verified to be gone; "
+            "set --note with the reason for closing it"
         )
     status = attrs.evolve(orphan.status, note=note[:MAX_NOTE] or orphan.status.note)
     if orphan.state is not OrphanState.CLOSED:

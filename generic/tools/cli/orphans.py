@@ -197,8 +197,10 @@ def _close(
 ) -> None:
     """Set the state Closed for orphans that need no more attention; the cloud is not changed.
 
-    An orphan in state Exists is closed only with --even-if-exists. Closing an orphan again
-    changes only its note. The exit status is 1 if some could not be closed; the others are.
+    Without --note, only orphans in state Gone are closed, and the note has the time of their
+    verification. An orphan in state Exists is closed only with --even-if-exists. Closing an
+    orphan again changes only its note. The exit status is 1 if some could not be closed; the
+    others are.
     """
     if not names and not all_gone:
         raise click.UsageError("set the NAMEs of orphans, or --all-gone")

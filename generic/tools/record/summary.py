@@ -172,7 +172,8 @@ def _orphan(orphan: Orphan, now: str) -> Row:
     resource = f"{spec.resource_type} {spec.id or tags} {spec.region}"
     where = (resource, _shoot(spec.object), spec.object.origin.account)
     age = _days(orphan, now)
-    closed = (closed_by(orphan), orphan.status.note)
+    is_closed = orphan.state is OrphanState.CLOSED
+    closed = (closed_by(orphan), orphan.status.note or ("no reason recorded" if is_closed else ""))
     return spec.recorded_at, *where, spec.reason, orphan.state.value, age, *closed
 
 

@@ -40,6 +40,7 @@ PLACEHOLDERS = {
     "KIND": "infrastructure",
     "NAME": NAME,
     "DIR": "out",
+    "REASON": "removed",
     "URL": "https://runbooks.example.org/actuator",
 }
 """A placeholder that is not here fails the test, so a new one gets its value."""
@@ -64,7 +65,7 @@ ABBREVIATED = {
     "actuator drain EXTENSION --release": (
         "actuator drain EXTENSION --release --lease NAMESPACE/NAME"
     ),
-    "actuator orphans close": "actuator orphans close NAME",
+    "actuator orphans close": "actuator orphans close NAME --note REASON",
 }
 """Sentences about a command, and the complete command that a page shows too."""
 

@@ -1,6 +1,7 @@
 """`actuator orphans list / verify / close`: records of a force deletion."""
 
 import json
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -218,7 +219,7 @@ def test_names_are_accepted_by_the_other_commands(keep, call, admin):
     names = [keep("one"), keep("two", uid="1-2")]
     shown = call("list", "-o", "name")[0].split()
     assert sorted(shown) == sorted(names)
-    call("close", *shown)
+    call("close", *shown, "--note", "done")
     assert {status(admin, name)["state"] for name in names} == {"Closed"}
     assert call("list", "-o", "name")[0] == "", "nothing for xargs"
 
@@ -409,13 +410,13 @@ def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
 def test_an_orphan_that_exists_is_closed_only_with_a_flag(keep, call, admin):
     there = keep("there", state="Exists")
     other = keep("unknown")
-    out, said = call("close", there, other, status=1)
+    out, said = call("close", there, other, "--note", "left there", status=1)
     assert "still existed at" in said
     assert "--even-if-exists" in said
     assert "Error: 1 of 2 not closed" in said
     assert out.startswith(other)
     assert status(admin, there)["state"] == "Exists"
-    call("close", there, "--even-if-exists")
+    call("close", there, "--even-if-exists", "--note", "left there")
     assert status(admin, there)["state"] == "Closed"
 
 
@@ -425,6 +426,16 @@ def test_all_that_is_gone_is_closed_at_once_and_nothing_else(keep, call, admin):
     call("close", "--all-gone")
     assert [status(admin, name)["state"] for name in gone] == ["Closed", "Closed"]
     assert status(admin, unknown) == {}
+    (note,) = {status(admin, name)["note"] for name in gone}
+    assert re.fullmatch(r"verified at \S+Z: the resource does not exist", note)
+
+
+@pytest.mark.parametrize("note", [(), ("--note", " ")])
+def test_an_orphan_that_is_not_gone_is_closed_only_with_a_reason(note, keep, call, admin):
+    names = [keep("unknown"), keep("there", state="Exists")]
+    _, said = call("close", *names, "--even-if-exists", *note, status=1)
+    assert said.count("is not verified to be gone; set --note with the reason") == 2
+    assert "Closed" not in {status(admin, name).get("state") for name in names}
 
 
 def test_nothing_to_close_is_a_wrong_call(call):
@@ -449,7 +460,7 @@ def test_each_short_name_is_unique_and_finds_its_orphan(keep, admin):
 def test_one_that_changed_since_it_was_read_is_not_overwritten(keep, call, admin):
     name = keep("unknown")
     (as_read,) = read_orphans(admin)
-    call("close", name)
+    call("close", name, "--note", "x")
     with pytest.raises(ActuatorError, match="was modified concurrently"):
         write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
     assert status(admin, name)["state"] == "Closed"
@@ -514,7 +525,7 @@ def test_a_user_who_may_only_read_orphans_gets_an_error_for_each(
         assert all("cannot patch" in problem for problem in problems.values())
         assert set(problems) == {there, gone}
         assert "Error: 2 of 2 still exist or could not be verified" in said
-        _, said = call("close", there, gone, kubeconfig=reader, status=1)
+        _, said = call("close", there, gone, "--note", "x", kubeconfig=reader, status=1)
         assert said.count("cannot patch") == 2
         assert said.count("; grant this permission, or select another user") == 2
         assert "Error: 2 of 2 not closed" in said
