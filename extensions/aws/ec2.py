@@ -16,19 +16,30 @@ from extensions.aws.cloud import Cloud, Service
 
 @attrs.frozen
 class ResourceType:
-    """A type of resources, and its names in the API of EC2."""
+    """A type of resources, and its names in the API of EC2.
+
+    Most operations are named after it.
+    """
 
     name: str
     """As AWS CloudFormation names it."""
     tagged_as: str
     id_key: str
-    describe: str
     answer_key: str
-    delete: str
     alive: tuple[Raw, ...] = ()
     """A filter, because AWS still describes some resources for about an hour after their end."""
     filters_key: str = "Filters"
     service: Service = "ec2"
+    describe: str = attrs.field(kw_only=True)
+    delete: str = attrs.field(kw_only=True)
+
+    @describe.default
+    def _describe(self) -> str:
+        return f"describe_{'_'.join(_words(self.answer_key))}"
+
+    @delete.default
+    def _delete(self) -> str:
+        return f"delete_{self.tagged_as.replace('-', '_')}"
 
     def ids(self, described: list[Raw]) -> list[str]:
         """Return the ids of resources as AWS describes them."""
@@ -36,85 +47,44 @@ class ResourceType:
 
     def with_id(self, id: str) -> Raw:
         """Return a filter, because a request that names an unknown id is an error."""
-        words = re.findall("[A-Z][a-z]+", self.id_key)
-        return {"Name": "-".join(words).lower(), "Values": [id]}
+        return {"Name": "-".join(_words(self.id_key)), "Values": [id]}
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name such as "KeyPairs", in lower case."""
+    return [word.lower() for word in re.findall("[A-Z][a-z]+", name)]
 
 
 def _in_state(name: str, states: str) -> tuple[Raw, ...]:
     return ({"Name": name, "Values": states.split()},)
 
 
-VPC = ResourceType("AWS::EC2::VPC", "vpc", "VpcId", "describe_vpcs", "Vpcs", "delete_vpc")
-SUBNET = ResourceType(
-    "AWS::EC2::Subnet", "subnet", "SubnetId", "describe_subnets", "Subnets", "delete_subnet"
-)
+VPC = ResourceType("AWS::EC2::VPC", "vpc", "VpcId", "Vpcs")
+SUBNET = ResourceType("AWS::EC2::Subnet", "subnet", "SubnetId", "Subnets")
 INTERNET_GATEWAY = ResourceType(
-    "AWS::EC2::InternetGateway",
-    "internet-gateway",
-    "InternetGatewayId",
-    "describe_internet_gateways",
-    "InternetGateways",
-    "delete_internet_gateway",
+    "AWS::EC2::InternetGateway", "internet-gateway", "InternetGatewayId", "InternetGateways"
 )
 SECURITY_GROUP = ResourceType(
-    "AWS::EC2::SecurityGroup",
-    "security-group",
-    "GroupId",
-    "describe_security_groups",
-    "SecurityGroups",
-    "delete_security_group",
+    "AWS::EC2::SecurityGroup", "security-group", "GroupId", "SecurityGroups"
 )
 ELASTIC_IP = ResourceType(
-    "AWS::EC2::EIP",
-    "elastic-ip",
-    "AllocationId",
-    "describe_addresses",
-    "Addresses",
-    "release_address",
+    "AWS::EC2::EIP", "elastic-ip", "AllocationId", "Addresses", delete="release_address"
 )
 INSTANCE = ResourceType(
-    "AWS::EC2::Instance",
-    "instance",
-    "InstanceId",
-    "describe_instances",
-    "Reservations",
-    "terminate_instances",
+    *("AWS::EC2::Instance", "instance", "InstanceId", "Reservations"),
     _in_state("instance-state-name", "pending running shutting-down stopping stopped"),
+    describe="describe_instances",
+    delete="terminate_instances",
 )
-DHCP_OPTIONS = ResourceType(
-    "AWS::EC2::DHCPOptions",
-    "dhcp-options",
-    "DhcpOptionsId",
-    "describe_dhcp_options",
-    "DhcpOptions",
-    "delete_dhcp_options",
-)
-ROUTE_TABLE = ResourceType(
-    "AWS::EC2::RouteTable",
-    "route-table",
-    "RouteTableId",
-    "describe_route_tables",
-    "RouteTables",
-    "delete_route_table",
-)
+DHCP_OPTIONS = ResourceType("AWS::EC2::DHCPOptions", "dhcp-options", "DhcpOptionsId", "DhcpOptions")
+ROUTE_TABLE = ResourceType("AWS::EC2::RouteTable", "route-table", "RouteTableId", "RouteTables")
 NAT_GATEWAY = ResourceType(
-    "AWS::EC2::NatGateway",
-    "natgateway",
-    "NatGatewayId",
-    "describe_nat_gateways",
-    "NatGateways",
-    "delete_nat_gateway",
+    *("AWS::EC2::NatGateway", "natgateway", "NatGatewayId", "NatGateways"),
     _in_state("state", "pending failed available deleting"),
     "Filter",
+    delete="delete_nat_gateway",
 )
-KEY_PAIR = ResourceType(
-    "AWS::EC2::KeyPair",
-    "key-pair",
-    "KeyName",
-    "describe_key_pairs",
-    "KeyPairs",
-    "delete_key_pair",
-)
+KEY_PAIR = ResourceType("AWS::EC2::KeyPair", "key-pair", "KeyName", "KeyPairs")
 TYPES = (
     DHCP_OPTIONS,
     VPC,

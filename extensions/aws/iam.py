@@ -12,16 +12,12 @@ from extensions.aws.ec2 import ResourceType
 from extensions.aws.errors import CloudError
 
 ROLE = ResourceType(
-    "AWS::IAM::Role", "", "RoleName", "get_role", "Role", "delete_role", service="iam"
+    *("AWS::IAM::Role", "role", "RoleName", "Role"), service="iam", describe="get_role"
 )
 INSTANCE_PROFILE = ResourceType(
-    "AWS::IAM::InstanceProfile",
-    "",
-    "InstanceProfileName",
-    "get_instance_profile",
-    "InstanceProfile",
-    "delete_instance_profile",
+    *("AWS::IAM::InstanceProfile", "instance-profile", "InstanceProfileName", "InstanceProfile"),
     service="iam",
+    describe="get_instance_profile",
 )
 TYPES = (ROLE, INSTANCE_PROFILE)
 
