@@ -12,8 +12,7 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ExternalResource, Object, Raw, v1alpha1
-from extensions.local.config import API_VERSION
+from actuator import Actuator, ExternalResource, Raw
 from extensions.local.containerruntime import LocalContainerRuntime
 from extensions.local.exposure import LocalExposure
 from extensions.local.holding import REGION
@@ -23,7 +22,9 @@ from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import POLICY, VARIABLE, Outside, Request
 from extensions.local.share import LocalExtension
 from generic.library.managedresources import ManagedResource
-from generic.testing import Around, Rehearsal, RehearsedShoot, ShootPart, extension_object
+from generic.testing import Around, Rehearsal, RehearsedShoot, ShootPart, example_objects
+
+_EXAMPLE = Path(__file__).parent / "example" / "shoot.yaml"
 
 
 class LocalRehearsal(Rehearsal):
@@ -73,23 +74,7 @@ class LocalRehearsal(Rehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """One object of each kind, in the order in which gardenlet creates them."""
-        specs: list[tuple[type[Object], Raw]] = [
-            (
-                v1alpha1.OperatingSystemConfig,
-                {"purpose": "provision", "files": [_FILE], "units": [_UNIT]},
-            ),
-            (v1alpha1.Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
-            (
-                v1alpha1.ContainerRuntime,
-                {"binaryPath": "/var/bin/containerruntimes", "workerPool": _POOL},
-            ),
-            (v1alpha1.SelfHostedShootExposure, {"port": 443, "endpoints": [_ENDPOINT]}),
-            (v1alpha1.Extension, {"providerConfig": _SHARE}),
-        ]
-        return [
-            extension_object(cls, shoot, f"local-{cls.KIND.name.lower()}", spec)
-            for cls, spec in specs
-        ]
+        return example_objects(_EXAMPLE, shoot)
 
     def shoot_part(self, image: str) -> ShootPart:
         """The extension with this folder; unlike in a drill, its controller of Mounts runs."""
@@ -133,16 +118,3 @@ class _ObservedOutside(Outside):
     def asked(self, request: Request, what: str) -> Iterator[None]:
         with self.around(f"outside: {request}"), Outside.asked(self, request, what):
             yield
-
-
-_FILE: Raw = {"path": "/etc/motd", "content": {"inline": {"encoding": "", "data": "Rehearsed\n"}}}
-_UNIT: Raw = {"name": "kubelet.service", "command": "start", "enable": True}
-_POOL: Raw = {
-    "name": "pool-1",
-    "selector": {"matchLabels": {"worker.gardener.cloud/pool": "pool-1"}},
-}
-_ENDPOINT: Raw = {
-    "nodeName": "node-1",
-    "addresses": [{"type": "InternalIP", "address": "10.1.0.1"}],
-}
-_SHARE: Raw = {"apiVersion": API_VERSION, "kind": "ShareConfig", "capacity": "10Gi"}
