@@ -7,6 +7,6 @@ workers), `reconciler` (the decision, the call, the writes). `serving` has metri
 docstring of each room names its first module; docs/architecture.md follows one event.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

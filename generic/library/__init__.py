@@ -10,6 +10,6 @@ not Python.
 Not here: code that a manager needs to run an actuator (`generic.reconciler`).
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -8,6 +8,6 @@ components. `fixtures`, `recording` and `assertions` are for the tests of author
 Not here: anything that a running extension imports. Commands are in `generic.tools`.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -12,6 +12,6 @@ Guarantees:
 - No call waits: an unfinished deletion, or deployment, raises RequeueAfter.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -4,6 +4,6 @@ The cache belongs to the user and is shared by all processes. A program on PATH 
 build. Not here: the list of programs, which is in the modules that use this package.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

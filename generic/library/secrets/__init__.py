@@ -15,6 +15,6 @@ Guarantees:
 - Secrets of another manager identity are neither used nor deleted.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -8,6 +8,6 @@ Not here: the server, its certificates and the configurations in the API server
 (`generic.manager`).
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -19,6 +19,6 @@ Guarantees:
 - Errors name the field's path and carry Gardener's codes.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

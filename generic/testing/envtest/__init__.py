@@ -7,6 +7,6 @@ Most names are imported when they are first used: pytest_plugin.py loads this pa
 a project that asks for the fixtures.
 """
 
-from generic.facade import public_names
+from actuator.facade import public_names
 
 __all__, __getattr__ = public_names(__name__, __file__)

@@ -85,9 +85,7 @@ def test_an_object_is_written_as_it_was_read(cls, data):
 def test_the_package_has_every_class_of_its_modules():
     folder = Path(v1alpha1.__file__).parent
     modules = {f"actuator.v1alpha1.{file.stem}" for file in folder.glob("[a-z]*.py")}
-    stub = (folder / "__init__.pyi").read_text()
     for module in map(importlib.import_module, modules):
-        assert f"from {module.__name__} import *" in stub
         for name, value in vars(module).items():
             is_own = isinstance(value, type) and value.__module__ == module.__name__
             if is_own and name != "RegionalSpec":  # a base class
