@@ -2,11 +2,9 @@
 
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli import complete
 from generic.tools.cli.load import load_rehearsals
 from generic.tools.cli.statuses import CheckCommand, No
-from generic.tools.cli.versions import product_version
+from generic.tools.cli.versions import current_commit, product_version
 
 _NOT_WITH_ALL = ("break_rule", "random_seed")
 _OF_SEEDS = ("kubeconfig", "context", "contexts", "resume")
@@ -212,14 +210,9 @@ def _check(
 
 def _origin(rehearsal: CombinedRehearsal) -> Origin:
     """Return the tested versions, the commit of the current folder, and this command."""
-    git = ["git", "describe", "--always", "--dirty"]
-    commit = ""
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=True)
-        commit = done.stdout.strip()
     command = shlex.join(["actuator", *sys.argv[1:]])
     versions = {"version": product_version(), "extensions": rehearsal.versions}
-    return Origin(commit=commit, command=command, **versions)
+    return Origin(commit=current_commit(), command=command, **versions)
 
 
 def _planned(

@@ -95,6 +95,7 @@ def test_without_resume_each_drill_is_repeated(drill: Drill) -> None:
         pytest.param(["--shoots", "3"], "id", None, "", id="shoots"),
         pytest.param(["--shoots", "10"], "other", None, "", id="another cluster"),
         pytest.param([], "id", "product_version", "9", id="version"),
+        pytest.param([], "id", "current_commit", "a1b2-dirty-0", id="state of the code"),
         pytest.param([], "id", "CombinedRehearsal.versions", "acme 2", id="extension"),
     ],
 )
