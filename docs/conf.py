@@ -20,6 +20,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 import actuator
+from hack.public_api import assigned_attributes, fields, members
 
 project = "gardener-actuator"
 author = "The gardener-actuator authors"
@@ -37,7 +38,7 @@ default_role = "literal"  # docstrings write `names` as Markdown does
 suppress_warnings = ["ref.python"]  # `type` in an annotation is no field of that name
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "KIND"}
+autodoc_default_options = {"undoc-members": True}
 
 html_theme = "furo"
 html_title = project
@@ -85,19 +86,38 @@ def _documented(module: ModuleType) -> Iterator[str]:
     elsewhere = () if module is actuator else actuator.__all__
     for name in sorted({*getattr(module, "__all__", own)}.difference(elsewhere)):
         value = getattr(module, name)
-        if isclass(value) or isroutine(value):
-            yield f".. auto{'class' if isclass(value) else 'function'}:: {module.__name__}.{name}"
-        elif home := _home(module.__name__, name):
-            yield f".. autodata:: {home}.{name}\n   :no-value:"
+        if isclass(value) and value.__name__ == name:
+            yield f".. autoclass:: {module.__name__}.{name}"
+            promised = [*fields(value), *members(value)]
+            assigned = _undocumented(value)
+            yield f"   :members: {', '.join(name for name in promised if name not in assigned)}"
+            yield ""
+            yield from (f"   .. py:attribute:: {name}" for name in promised if name in assigned)
+        elif isroutine(value):
+            yield f".. autofunction:: {module.__name__}.{name}"
         else:
-            yield f".. py:data:: {module.__name__}.{name}"
+            yield f".. py:data:: {module.__name__}.{name}\n"
+            yield from (f"   {line}" for line in _text_below(module.__name__, name))
         yield ""
 
 
-def _home(package: str, name: str) -> str | None:
-    """Return the module of the package that documents this constant."""
-    found = [one for one in sorted(sys.modules) if one.startswith(package)]
-    return next((one for one in found if ("", name) in _constants(one)), None)
+def _undocumented(cls: type) -> set[str]:
+    """Return the attributes that methods assign without a text below them."""
+    ours = [base for base in cls.__mro__ if base.__module__.startswith(("actuator.", "generic."))]
+    described = {
+        name
+        for base in ours
+        for owner, name in _constants(base.__module__)
+        if owner == base.__name__
+    }
+    return {*assigned_attributes(cls)} - described
+
+
+def _text_below(package: str, name: str) -> Sequence[str]:
+    """Return the text that describes this constant in one of the package's modules."""
+    found = [module for module in sorted(sys.modules) if module.startswith(package)]
+    texts = (_constants(module).get(("", name)) for module in found)
+    return next((text for text in texts if text), ())
 
 
 def _constants(module: str) -> Mapping[tuple[str, str], list[str]]:

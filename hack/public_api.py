@@ -6,15 +6,17 @@ A name that is in no public module may change at any time. The list of public mo
 contract "border" in pyproject.toml.
 """
 
+import ast
 import inspect
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Unpack, get_args, get_origin, get_type_hints
 
 import click
 from _pytest.fixtures import FixtureFunctionDefinition
@@ -29,10 +31,28 @@ PLUGINS = (
     "generic.tools.landscape_fixtures",
 )
 """Modules for `pytest_plugins`; their fixtures are public."""
+INTERNAL = {
+    "Cluster": "verdict",
+    "ClusterAccess": "write_admin_kubeconfig",
+    "ConfigAdmission": "label name place policy problems selected",
+    "ControlPlaneMutator": "webhooks",
+    "Environment": "kill restart stop_apiserver",
+    "Event": "last late own relisted went_back",
+    "Header": "cause conditions is_untouched",
+    "KnownObjects": "store",
+    "Manager": "admissions check_ready enabled has_seen health_checks kinds metrics registrations"
+    " runnables shoot_origin verdict webhooks",
+    "Options": "enabled enabled_webhooks extension is_named serves_webhooks webhook_owner"
+    " workers_of",
+    "RecordingContext": "cancelled end limit limited method operation permit progress",
+    "ShootUnderTest": "managers owns types",
+    "Watch": "requests",
+}
+"""Members of public classes for the framework itself: neither promised nor in the reference."""
 _PLAIN = (
-    (re.compile(r"= NOTHING"), "= ..."),  # a new value for each object
+    (re.compile(r"= (NOTHING|Ellipsis)"), "= ..."),  # a new value for each object, or the callee's
     (re.compile(r"<class '([^']*)'>"), r"\1"),
-    (re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])|~|(?<= )at 0x[0-9a-f]+"), ""),
+    (re.compile(r"\b(?:(?!threading\.)[a-z_]\w*\.)+(?=[A-Z])|~|(?<= )at 0x[0-9a-f]+"), ""),
     (re.compile(r"<(\w+\.\w+): [^>]*>"), r"\1"),  # a member of an enumeration
     (re.compile(r"(?<=: |> )'([\w\[\], ]+)'"), r"\1"),  # an annotation as text
 )
@@ -88,7 +108,7 @@ def describe(name: str, value: Any) -> Iterator[str]:
         bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
         signature = _constructor(value)
         yield f"class {name}{f'({bases})' if bases else ''}{_plain(signature) if signature else ''}"
-        yield from (f"    {line}" for line in _members(value))
+        yield from (f"    {line}" for line in members(value).values())
     elif inspect.isroutine(value):
         yield f"{name}{_plain(_signature(value))}"
     else:
@@ -113,24 +133,64 @@ def _constructor(cls: Any) -> inspect.Signature | None:
     )
 
 
-def _members(cls: type) -> Iterator[str]:
+def members(cls: type) -> dict[str, str]:
+    """Return the line of each promised member that no other public class defines."""
+    found = {**assigned_attributes(cls), **dict(_of_class(cls))}
+    internal = {name for base in _bases(cls) for name in INTERNAL.get(base.__name__, "").split()}
+    kept = {name: found[name] for name in sorted(found) if name not in internal}
     if issubclass(cls, Enum):
-        yield from (f"{member.name} = {member.value!r}" for member in cls)
+        return {member.name: f"{member.name} = {member.value!r}" for member in cls} | kept
+    return kept
+
+
+def fields(cls: type) -> list[str]:
+    """Return the promised attributes that are parameters of the constructor as well."""
+    annotated = {name for base in _bases(cls) for name in inspect.get_annotations(base)}
+    parameters = getattr(_constructor(cls), "parameters", ())
+    return [name for name in parameters if name in annotated]
+
+
+def _of_class(cls: type) -> Iterator[tuple[str, str]]:
     bases = _bases(cls)[::-1]
-    members = {name: value for base in bases for name, value in vars(base).items()}
+    found = {name: value for base in bases for name, value in vars(base).items()}
     annotations = {name: it for base in bases for name, it in inspect.get_annotations(base).items()}
     parameters = getattr(_constructor(cls), "parameters", ())
-    for name in sorted(members | annotations):
-        value = members.get(name)
+    for name in found | annotations:
+        value = found.get(name)
         plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if name.startswith("_") or name in parameters:
             continue
         if inspect.isfunction(plain):
-            yield f"{name}{_plain(_signature(plain))}"
+            yield name, f"{name}{_plain(_signature(plain))}"
         elif isinstance(plain, property) and plain.fget:
-            yield f"{name}: {_plain(inspect.signature(plain.fget).return_annotation)}"
+            yield name, f"{name}: {_plain(inspect.signature(plain.fget).return_annotation)}"
         elif name in annotations:
-            yield f"{name}: {_plain(annotations[name])}"
+            yield name, f"{name}: {_plain(annotations[name])}"
+
+
+def assigned_attributes(cls: type) -> dict[str, str]:
+    """Return the lines of the attributes that methods assign, with the types that they state."""
+    found: dict[str, str] = {}
+    for base in _bases(cls)[::-1]:
+        for method in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(base)))):
+            if isinstance(method, ast.FunctionDef):
+                found |= {name: type for name, type in _assigned(method) if name not in found}
+    return {
+        name: f"{name}: {_plain(type)}" if type else name
+        for name, type in found.items()
+        if not name.startswith("_")
+    }
+
+
+def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    parameters = [*method.args.args, *method.args.kwonlyargs]
+    types = {each.arg: ast.unparse(each.annotation) for each in parameters if each.annotation}
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name("self"), attr=name)]):
+                yield name, types.get(getattr(node.value, "id", ""), "")
+            case ast.AnnAssign(target=ast.Attribute(value=ast.Name("self"), attr=name)):
+                yield name, ast.unparse(node.annotation)
 
 
 def _bases(cls: type) -> list[type]:
@@ -152,13 +212,26 @@ def _signature(function: Any, hinted: Any = None) -> inspect.Signature:
     except NameError:  # a type that is imported for type checkers only
         return found
     parameters = [
-        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        each
         for parameter in found.parameters.values()
+        for each in _each(parameter, hints.get(parameter.name, parameter.annotation))
     ]
     returned = hints.get("return", found.return_annotation)
     if returned is type(None):
         returned = None
     return found.replace(parameters=parameters, return_annotation=returned)
+
+
+def _each(parameter: inspect.Parameter, hint: Any) -> Iterator[inspect.Parameter]:
+    """Yield the parameter; of `**fields: Unpack[...]` each of the fields."""
+    if get_origin(hint) is not Unpack:
+        yield parameter.replace(annotation=hint)
+        return
+    [typed] = get_args(hint)
+    for name, annotation in get_type_hints(typed).items():
+        default = inspect.Parameter.empty if name in typed.__required_keys__ else ...
+        kind = inspect.Parameter.KEYWORD_ONLY
+        yield inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 def _plain(value: Any) -> str:

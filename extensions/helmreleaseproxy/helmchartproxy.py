@@ -50,7 +50,7 @@ _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 def _in_namespace(event: Event[Header], known: KnownObjects) -> Iterable[Request]:
     """Map a Target to all HelmChartProxies in its namespace: each may select it, or did before."""
-    return known.store.requests(event.request.namespace)
+    return known.requests(event.request.namespace)
 
 
 def _is_news(event: Event[Header]) -> bool:

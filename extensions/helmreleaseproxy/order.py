@@ -55,7 +55,7 @@ def of_same_target(event: Event[Header], known: KnownObjects) -> Iterator[Reques
     target = state.labels.get(kinds.TARGET_LABEL) if state else None
     if target is None:
         return
-    for request, header in known.store.headers():
+    for request, header in known.headers():
         beside = request.namespace == event.request.namespace and request != event.request
         if beside and header.labels.get(kinds.TARGET_LABEL) == target:
             yield request
@@ -104,7 +104,7 @@ def _waiting(name: str, why: str) -> RequeueAfter:
 def _controlled(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a HelmChartProxy to its releases."""
     chart = event.new or event.old
-    for request, header in known.store.headers():
+    for request, header in known.headers():
         if chart is not None and any(owner.uid == chart.uid for owner in header.owners):
             yield request
 
@@ -120,7 +120,7 @@ CONTROLLERS = watches(
 def guarded(event: Event[Header], known: KnownObjects) -> Iterator[Request]:
     """Map a Target to the releases whose guards it has."""
     guards = event.new.finalizers if event.new else ()
-    for request, header in known.store.headers():
+    for request, header in known.headers():
         if guard_of(header.uid) in guards:
             yield request
 

@@ -22,18 +22,26 @@ class KnownObjects(Struct, frozen=True):
     kind: Kind
     store: Store[Header]
 
+    def requests(self, namespace: str) -> list[Request]:
+        """Return the requests of the objects in a namespace."""
+        return self.store.requests(namespace)
+
+    def headers(self) -> list[tuple[Request, Header]]:
+        """Return each object's request and header."""
+        return self.store.headers()
+
 
 Mapper = Callable[[Event[Header], KnownObjects], Iterable[Request]]
 
 
 def in_clusters_namespace(event: Event[Header], known: KnownObjects) -> Iterable[Request]:
     """Map a Cluster to all objects of the namespace with its name."""
-    return known.store.requests(event.request.name)
+    return known.requests(event.request.name)
 
 
 def by_secret_reference(event: Event[Header], known: KnownObjects) -> Iterable[Request]:
     """Map a Secret to the objects that reference it, by name and namespace."""
-    return [request for request, header in known.store.headers() if header.secret == event.request]
+    return [request for request, header in known.headers() if header.secret == event.request]
 
 
 def of_shoot_namespace(event: Event[Header], _known: KnownObjects) -> Iterable[Request]:
