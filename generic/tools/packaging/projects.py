@@ -39,7 +39,7 @@ _IMPORTED = {
     *("ExternalResourceActuator", "RecordedStatus", "CLUSTER", "OBJECT", "SECRET", "SHOOT"),
 }
 """The names that a module with an own kind, and the module with tests, import or define."""
-_RESERVED = {*_IMPORTED, *dir(actuator), *kwlist}
+_RESERVED = {*_IMPORTED, *vars(actuator)["__all__"], *kwlist}
 _STARTED = "actuator-update"
 """The file in the git directory that remembers an update for `abort`."""
 _WHERE = ("rev-parse", "--absolute-git-dir", "--show-prefix", "HEAD")

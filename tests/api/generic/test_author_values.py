@@ -23,7 +23,8 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.orphans.ledger import read_orphans
 from generic.manager.orphans.verification import verify
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState
+from generic.reconciler.orphans.record import record
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.explain import explain
 from tests.support.cluster.harness import FINALIZER, Script, Seed, eventually

@@ -8,7 +8,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from actuator import ExternalResource
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.tools.cli.main import cli
 from tests.support.objects.builders import infrastructure
 

@@ -26,9 +26,9 @@ from generic.kube.patches import replace
 from generic.kube.warning_headers import Warnings
 from generic.manager.orphans.ledger import write_status
 from generic.manager.orphans.verification import verify
-from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import OrphanStatus
-from generic.reconciler.orphans.record import NOT_STORED, mark_gone
+from generic.reconciler.orphans.record import NOT_STORED, mark_gone, record
 from generic.testing.seed import CRDS, install_crds
 from generic.tools.explain import explain
 from tests.support.cluster.harness import Script, Seed, cluster_rules, eventually

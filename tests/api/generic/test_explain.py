@@ -19,7 +19,8 @@ from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.testing.seed import install_crds
 from generic.tools.explain import explain, overview
 from tests.support.cluster.fault_proxy import kubeconfig

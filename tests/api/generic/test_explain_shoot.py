@@ -17,8 +17,9 @@ from generic.kube.client import path_of
 from generic.kube.clock import SystemClock
 from generic.library.webhooks import Shoot
 from generic.manager.orphans.ledger import read_orphans, write_status
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import SHOOT_LABEL, OrphanStatus
+from generic.reconciler.orphans.record import record
 from generic.testing.gardenapi.kinds import garden_crds
 from generic.testing.seed import install_crds
 from generic.tools.explain.garden import EXPLAINED, LandscapeClients, explain_shoot

@@ -29,8 +29,8 @@ from generic.reconciler.orphans import (
     OrphanedFrom,
     OrphanReason,
     mark_gone,
-    record,
 )
+from generic.reconciler.orphans.record import record
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from tests.support.cluster.harness import BINDINGS as ROLE_BINDINGS

@@ -16,7 +16,8 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.orphans.keeper import RETENTION, Keeper, Retention
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.serving.metrics.exposition import MANY, TOO_MANY
 from generic.testing.seed import install
 from tests.support.cluster.clocks import Hands

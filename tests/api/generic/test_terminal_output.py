@@ -10,7 +10,8 @@ from actuator.errors import DecodeError, NotFound
 from actuator.meta import format_time
 from extensions.aws.config import InfrastructureConfig
 from generic.kube.clock import SystemClock
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from tests.support.cluster.harness import EVENTS, FINALIZER
 from tests.support.objects.builders import infrastructure
 from tests.support.objects.strictly import decode_strictly

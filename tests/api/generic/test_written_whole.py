@@ -54,8 +54,9 @@ from generic.library.worker.objects import look
 from generic.library.worker.rollout import apply_classes, apply_deployments
 from generic.library.worker.state import DeploymentState, recreate
 from generic.reconciler.behaviours.user_data import WritesUserData
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import SHOOT_LABEL
+from generic.reconciler.orphans.record import record
 from generic.testing.seed import install, install_crds
 from tests.support.objects.stand_ins import UNUSED
 

@@ -32,9 +32,9 @@ from generic.reconciler.orphans import (
     ForceDeletionRecord,
     OrphanedFrom,
     OrphanReason,
-    record,
 )
 from generic.reconciler.orphans.forced import ForceDeletionSpec
+from generic.reconciler.orphans.record import record
 from generic.testing.seed import install_crds
 from tests.support.cluster.harness import Script, Seed, eventually, remove_namespace, samples
 from tests.support.objects.builders import cluster, infrastructure

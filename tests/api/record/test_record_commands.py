@@ -13,7 +13,8 @@ from actuator import ExternalResource
 from actuator.meta import Raw
 from generic.kube.client import HttpClient
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.testing.drill.evidence import Origin
 from generic.testing.drill.index import Index, write_index
 from generic.testing.envtest import Environment

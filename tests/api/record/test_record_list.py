@@ -15,8 +15,9 @@ from actuator.codec import encode
 from generic.kube.client import HttpClient
 from generic.reconciler.budget import Budget
 from generic.reconciler.origin import DeletionOrigin
-from generic.reconciler.orphans import FORCE_DELETIONS, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans import FORCE_DELETIONS, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.forced import Ended, forced_record
+from generic.reconciler.orphans.record import record
 from generic.testing.envtest import Environment
 from tests.support.pages.commands import run_command
 

@@ -18,14 +18,8 @@ from generic.kube.crds import crd
 from generic.manager.orphans.ledger import find, read_orphans, short_names, write_status
 from generic.manager.orphans.verification import UNVERIFIABLE
 from generic.manager.rbac import role_binding
-from generic.reconciler.orphans import (
-    ORPHANS,
-    RECORD_KINDS,
-    Orphan,
-    OrphanedFrom,
-    OrphanReason,
-    record,
-)
+from generic.reconciler.orphans import ORPHANS, RECORD_KINDS, Orphan, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.record import record
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
 from tests.support.cluster.harness import BINDINGS, ROLES, eventually, is_allowed

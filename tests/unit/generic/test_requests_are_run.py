@@ -109,5 +109,5 @@ def test_the_law_finds_an_outcome_that_is_written_under_the_annotation(monkeypat
 
 def test_the_kinds_that_gardenlet_watches_are_marked():
     """Gardener: the BackupBucket, BackupEntry and Bastion controllers of gardenlet."""
-    kinds = [cls.KIND for cls in vars(v1alpha1).values() if hasattr(cls, "KIND")]
+    kinds = [cls.KIND for cls in v1alpha1.KINDS]
     assert [kind for kind in kinds if kind.outcomes_are_watched] == WATCHED
