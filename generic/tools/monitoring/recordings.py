@@ -16,11 +16,8 @@ _CODE = ("code", "method", "host")
 _FAILED = 'code=~"5..|<error>"'
 _QUEUE = "workqueue_queue_duration_seconds_bucket"
 _LONGEST = "workqueue_longest_running_processor_seconds"
+_HEARTBEAT = "actuator_heartbeat_last_renewal_timestamp_seconds"
 _EXPIRY = "actuator_webhook_certificate_expiry_timestamp_seconds"
-
-
-def _series(name: str, expr: str) -> Raw:
-    return {"record": f"seed:actuator_{name}", "expr": expr}
 
 
 def _last(metric: str, *labels: str) -> str:
@@ -45,63 +42,46 @@ def _targets() -> str:
     )
 
 
-RECORDINGS: Sequence[Raw] = (
-    _series("targets:count", _targets()),
+_SERIES = {
+    "targets:count": _targets(),
     # Deletions
-    _series("stuck_shoots:sum", gauge("actuator_stuck_shoots", ("cause",))),
-    _series("terminating_objects:sum", gauge("actuator_terminating_objects", (*_KIND, "state"))),
-    _series("orphans:sum", gauge("actuator_orphans", ("kind", "resource_type", "state"))),
-    _series("open_orphans:sum", gauge("actuator_open_orphans", ("age",))),
-    _series("deletions:sum", _gained("actuator_deletions_total", (*_KIND, "outcome"), "1h")),
-    _series(
-        "finalizers_removed_externally:sum",
-        _gained("actuator_finalizers_removed_externally_total", _KIND, "1h"),
+    "stuck_shoots:sum": gauge("actuator_stuck_shoots", ("cause",)),
+    "terminating_objects:sum": gauge("actuator_terminating_objects", (*_KIND, "state")),
+    "orphans:sum": gauge("actuator_orphans", ("kind", "resource_type", "state")),
+    "open_orphans:sum": gauge("actuator_open_orphans", ("age",)),
+    "deletions:sum": _gained("actuator_deletions_total", (*_KIND, "outcome"), "1h"),
+    "finalizers_removed_externally:sum": _gained(
+        "actuator_finalizers_removed_externally_total", _KIND, "1h"
     ),
-    _series(
-        "force_deletions_not_recorded:sum",
-        _gained("actuator_force_deletions_not_recorded_total", ("controller",), "1h"),
+    "force_deletions_not_recorded:sum": _gained(
+        "actuator_force_deletions_not_recorded_total", ("controller",), "1h"
     ),
-    _series(
-        "seed_finalizers_stripped:sum",
-        _gained("actuator_seed_finalizers_stripped_total", ("controller", "resource"), "1h"),
+    "seed_finalizers_stripped:sum": _gained(
+        "actuator_seed_finalizers_stripped_total", ("controller", "resource"), "1h"
     ),
     # Controllers
-    _series("leaders:sum", gauge("leader_election_master_status", ("name",))),
-    _series(
-        "heartbeat_age_seconds:max",
-        f"time() - ({_last('actuator_heartbeat_last_renewal_timestamp_seconds')} > 0)",
-    ),
-    _series("stream_age_seconds:max", _last("actuator_informer_stream_age_seconds", "kind")),
-    _series("unserved_objects:max", _last("actuator_unserved_objects", "kind", "type")),
-    _series(
-        "panics:sum", _gained("controller_runtime_reconcile_panics_total", ("controller",), "15m")
-    ),
-    _series("longest_call_seconds:max", _last(_LONGEST, "name")),
-    _series(
-        "queue_wait_seconds:p99",
-        f"histogram_quantile(0.99, {rate(_QUEUE, ('controller', 'le'))})",
-    ),
-    _series(
-        "api_errors:ratio",
+    "leaders:sum": gauge("leader_election_master_status", ("name",)),
+    "heartbeat_age_seconds:max": f"time() - ({_last(_HEARTBEAT)} > 0)",
+    "stream_age_seconds:max": _last("actuator_informer_stream_age_seconds", "kind"),
+    "unserved_objects:max": _last("actuator_unserved_objects", "kind", "type"),
+    "panics:sum": _gained("controller_runtime_reconcile_panics_total", ("controller",), "15m"),
+    "longest_call_seconds:max": _last(_LONGEST, "name"),
+    "queue_wait_seconds:p99": f"histogram_quantile(0.99, {rate(_QUEUE, ('controller', 'le'))})",
+    "api_errors:ratio": (
         f"sum by ({by()}) ({rate(_API, _CODE, _FAILED)})"
-        f" / (sum by ({by()}) ({rate(_API, _CODE)}) > 0)",
+        f" / (sum by ({by()}) ({rate(_API, _CODE)}) > 0)"
     ),
-    _series(
-        "collector_errors:sum", _gained("actuator_collector_errors_total", ("collector",), "15m")
-    ),
+    "collector_errors:sum": _gained("actuator_collector_errors_total", ("collector",), "15m"),
     # Webhooks
-    _series(
-        "webhook_failures:sum",
-        increase(
-            "actuator_webhook_outcomes_total",
-            ("webhook", "outcome"),
-            "15m",
-            'outcome="failed"',
-            kept=("webhook",),
-        ),
+    "webhook_failures:sum": increase(
+        "actuator_webhook_outcomes_total",
+        ("webhook", "outcome"),
+        "15m",
+        'outcome="failed"',
+        kept=("webhook",),
     ),
-    _series(
-        "webhook_certificate_seconds:min",
-        f"min by ({by()}) ({selector(_EXPIRY)} > 0) - time()",
-    ),
-)
+    "webhook_certificate_seconds:min": f"min by ({by()}) ({selector(_EXPIRY)} > 0) - time()",
+}
+RECORDINGS: Sequence[Raw] = [
+    {"record": f"seed:actuator_{name}", "expr": expr} for name, expr in _SERIES.items()
+]
