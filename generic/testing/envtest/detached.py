@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from generic.library.programs import daemons
 from generic.library.programs.cache import Progress, open_lock
@@ -21,16 +20,10 @@ from generic.testing.envtest.binaries import find_binaries
 START_SECONDS = 120.0
 
 
-class ClusterUp(NamedTuple):
-    """The result of `up`."""
-
-    access: ClusterAccess
-    started: bool
-    """False if the environment was already running."""
-
-
-def up(directory: Path, progress: Progress, while_locked: Path | None = None) -> ClusterUp:
-    """Return the environment of this directory; start it if it is not running.
+def up(
+    directory: Path, progress: Progress, while_locked: Path | None = None
+) -> tuple[ClusterAccess, bool]:
+    """Return the environment of this directory, and whether this call started it.
 
     If several processes call at once, one starts it. With `while_locked` it ends, and removes
     the directory, when no process holds that lock file any more. Raises EnvtestError.
@@ -38,7 +31,7 @@ def up(directory: Path, progress: Progress, while_locked: Path | None = None) ->
     find_binaries(progress)  # here, where progress is visible
     command = [__name__, str(directory), *([str(while_locked)] if while_locked else [])]
     found = daemons.up(DaemonFiles(directory), command, START_SECONDS, progress, "the environment")
-    return ClusterUp(_access(found.published), found.started)
+    return _access(found.published), found.started
 
 
 def down(directory: Path) -> bool:

@@ -84,7 +84,7 @@ def environment(request: pytest.FixtureRequest) -> "Iterator[ClusterAccess]":
                 access: ClusterAccess = stack.enter_context(Environment(progress))
             else:
                 directory = Path(shared)
-                access = up(directory, silent, while_locked=session_lock(directory)).access
+                access, _ = up(directory, silent, while_locked=session_lock(directory))
         except EnvtestError as error:
             pytest.fail(str(error), pytrace=False)
         yield access

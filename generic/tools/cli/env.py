@@ -47,7 +47,7 @@ def up(name: str) -> None:
     """Start the environment and leave it running."""
     daemons.interruptible()
     directory = _directory(name)
-    started = detached.up(directory, progress).started
+    _, started = detached.up(directory, progress)
     kubeconfig = DaemonFiles(directory).kubeconfig
     click.echo(f"environment {name!r}: {'started' if started else 'already running'}; to use it:")
     click.echo(f"  export KUBECONFIG={kubeconfig}")

@@ -4,7 +4,6 @@ Each call is one appending write to a file, so that lines of several processes d
 line is lost when its process is killed.
 """
 
-import hashlib
 import json
 import os
 import signal
@@ -28,6 +27,7 @@ from actuator.interface import (
     Resource,
     WrappedActuator,
 )
+from generic.kube.canonical import digest
 from generic.testing.garden import SHOOT
 
 T = TypeVar("T")
@@ -164,6 +164,7 @@ class RecordingActuator(WrappedActuator):
     def _around(
         self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
     ) -> T:
+        state = getattr(obj.status, "state", None)
         call = ObservedCall(
             seed=self._seed,
             operation=operation,
@@ -171,7 +172,7 @@ class RecordingActuator(WrappedActuator):
             shoot=obj.metadata.labels.get(SHOOT, ""),
             name=obj.metadata.name,
             at=time.monotonic(),
-            state=digest(getattr(obj.status, "state", None)),
+            state="" if state is None else digest(state),
         )
         _append(self._path, json.dumps(attrs.asdict(call)))
         return work(ctx, obj, cluster)
@@ -186,13 +187,6 @@ def read_calls(path: Path, began: float) -> list[ObservedCall]:
     """Return the recorded operations, in order; `at` in seconds since `began`."""
     calls = [cattrs.structure(json.loads(line), ObservedCall) for line in read_lines(path)]
     return [attrs.evolve(call, at=call.at - began) for call in calls]
-
-
-def digest(value: object) -> str:
-    """Return a short digest that is equal for equal JSON; "" for None."""
-    if value is None:
-        return ""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _append(path: Path, line: str) -> None:
