@@ -23,6 +23,8 @@ PLUGIN_SECONDS = 60.0
 PERSON_SECONDS = 300.0
 """The time limit where the plugin may ask a person at the terminal to log in."""
 _MAX_REASON = 1000
+_MIN_VALUE = 8
+"""Minimum characters of a value that is hidden; shorter ones are parts of other words."""
 _CLUSTER = ("server", "tls-server-name", "proxy-url")
 
 
@@ -76,9 +78,19 @@ def _output(plugin: dict[str, Any], folder: str, cluster: dict[str, Any]) -> byt
             if process.returncode is None:
                 os.kill(process.pid if asks else -process.pid, signal.SIGKILL)
     if process.returncode:
-        reason = (errors or b"").decode(errors="replace").strip()
+        reason = _hidden((errors or b"").decode(errors="replace").strip(), plugin)
         raise ValueError(f"exec: {plugin['command']} returned {process.returncode}. {reason}")
     return printed
+
+
+def _hidden(text: str, plugin: dict[str, Any]) -> str:
+    """Return the text without the plugin's arguments and environment, which it may quote."""
+    values = {argument: "argument" for argument in plugin.get("args") or []}
+    values |= {item["value"]: item["name"] for item in plugin.get("env") or []}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _MIN_VALUE:
+            text = text.replace(value, f"<{values[value]}>")
+    return text
 
 
 def _cluster(inline: InlineKubeconfig, fields: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ everything fails, and while errors of the cloud quote the credentials.
 """
 
 import base64
+import html
 import json
 import logging
 import secrets
@@ -13,10 +14,13 @@ import stat
 import pytest
 
 from actuator import ActuatorError, ExternalResource, Resource
-from actuator.cluster import FORCE_DELETION
-from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, SHOOT_LABEL
+from actuator.cluster import FORCE_DELETION, Cluster
+from actuator.v1alpha1 import Network
+from generic.reconciler.orphans import FORCE_DELETIONS, ORPHANS, RECORD_KINDS, SHOOT_LABEL
 from generic.serving.logs import JsonFormatter, TextFormatter
+from generic.testing.seed import install_crds
 from tests.support.cluster.harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
+from tests.support.drills.affordable import OneScenario
 from tests.support.objects.builders import cluster, infrastructure
 
 SECRETS = Resource("v1", "secrets")
@@ -46,6 +50,30 @@ class Rehearsal(LocalRehearsal):
 
     def actuators(self):
         return [one for one in super().actuators() if isinstance(one, LocalNetwork)]
+"""
+
+FAILING = """
+from actuator import ActuatorError
+from actuator.interface import SECRETS
+from extensions.local.network import LocalNetwork
+from generic.library.manifests import manifest
+from tests.support.drills.affordable import OneScenario
+
+class Failing(LocalNetwork):
+    permissions = (*LocalNetwork.permissions, SECRETS.permission("get"))
+
+    def reconcile(self, ctx, obj, cluster):
+        ctx.secret("cloudprovider", obj.metadata.namespace)
+        raise ActuatorError("denied: PLANTED")
+
+class Rehearsal(OneScenario):
+    def actuators(self):
+        return [Failing(one._outside) for one in super().actuators()]
+
+    def manifests(self, shoot):
+        data = {"password": "PLANTED"}
+        secret = manifest("v1", "Secret", "cloudprovider", shoot.technical_id, stringData=data)
+        return [secret, *super().manifests(shoot)]
 """
 
 
@@ -290,4 +318,50 @@ def test_no_secret_is_in_the_report_of_a_drill(planted, command, tmp_path, monke
     told = {file.name: file.read_text() for file in (tmp_path / "out").iterdir()}
     assert {"report.html", "report.json"} <= set(told)
     assert "finalizer released" in done.stderr, "the logs of its managers are looked at, too"
+    assert planted.leaks({**told, "stdout": done.stdout, "stderr": done.stderr}) == []
+
+
+@pytest.fixture
+def seeds(environment, admin, planted, tmp_path):
+    """A kubeconfig with a seed, and with a context whose plugin prints its secrets and fails."""
+    install_crds(admin, [Network, Cluster, *RECORD_KINDS, *OneScenario().crds()])
+    config = json.loads(environment.kubeconfig.read_text())
+    program = tmp_path / "login"
+    program.write_text('#!/bin/sh\necho "denied: $PASSWORD $1" >&2\nexit 1\n')
+    program.chmod(stat.S_IRWXU)
+    asks = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(program),
+        "args": [planted["kubeconfig"]],
+        "env": [{"name": "PASSWORD", "value": planted["credentials"]}],
+    }
+    config["users"].append({"name": "fails", "user": {"exec": asks}})
+    (context,) = config["contexts"]
+    failing = {"context": context["context"] | {"user": "fails"}, "name": "fails"}
+    config["contexts"].append(failing)
+    path = tmp_path / "seeds.kubeconfig"
+    path.write_text(json.dumps(config))
+    (tmp_path / "seeds").write_text(f"{context['name']}\nfails\n")
+    return path
+
+
+def test_no_secret_is_in_the_index_of_many_drills_with_errors(
+    seeds, planted, command, tmp_path, monkeypatch
+):
+    (tmp_path / "failing_rehearsal.py").write_text(
+        FAILING.replace("PLANTED", planted["provider-secret"])
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 10.0)
+    where = ["--kubeconfig", seeds, "--contexts", tmp_path / "seeds", "--output", tmp_path / "out"]
+    flags = ["--shoots", "1", "--log-level", "debug"]
+    done = command("drill", "failing_rehearsal:Rehearsal", *flags, *where, status=1)
+    files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    told = {str(file): file.read_text() for file in files}
+    names = {file.name for file in files}
+    assert {"index.json", "index.html", "junit.xml", "report.json", "report.html"} <= names
+    for name in ("index.json", "index.html", "junit.xml"):
+        text = html.unescape(told[str(tmp_path / "out" / name)])
+        assert "denied: <password>" in text
+        assert "denied: <PASSWORD> <argument>" in text
     assert planted.leaks({**told, "stdout": done.stdout, "stderr": done.stderr}) == []
