@@ -85,7 +85,7 @@ def _output(plugin: dict[str, Any], folder: str, cluster: dict[str, Any]) -> byt
 
 def _hidden(text: str, plugin: dict[str, Any]) -> str:
     """Return the text without the plugin's arguments and environment, which it may quote."""
-    values = {argument: "argument" for argument in plugin.get("args") or []}
+    values: dict[str, str] = dict.fromkeys(plugin.get("args") or [], "argument")
     values |= {item["value"]: item["name"] for item in plugin.get("env") or []}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _MIN_VALUE:
