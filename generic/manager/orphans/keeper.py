@@ -17,10 +17,11 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from actuator.errors import ApiError, Conflict, LeaseLost, NotFound, TooManyRequests
+from actuator.errors import ApiError, Conflict, Forbidden, LeaseLost, NotFound, TooManyRequests
 from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import parse_time
 from generic.kube.clock import SystemClock, trusted_now
+from generic.kube.refusals import explained
 from generic.manager.orphans.ledger import Serving, read_orphans, serving
 from generic.reconciler.orphans.forced import FORCE_DELETIONS
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, TYPE_LABEL, Orphan, OrphanState
@@ -32,6 +33,10 @@ logger = logging.getLogger(__name__)
 RETENTION = timedelta(days=400)
 _RECORDS_SECONDS = 3600.0
 """Seconds between two looks at ForceDeletionRecords, of which there may be thousands."""
+_POLICY_REMEDY = (
+    "run the manager with the ServiceAccount of its chart, or set --force-deletion-retention-days "
+    "to none"
+)
 
 _Labels = tuple[str, str, str]
 
@@ -81,6 +86,7 @@ class Keeper(Collector):
         self._counts: Mapping[_Labels, int] = {}
         self._open_since: Sequence[datetime] = ()
         self._next_records = -math.inf
+        self._reported: set[Resource] = set()
         registry.register(self)
 
     @property
@@ -158,7 +164,7 @@ class Keeper(Collector):
         settled, retention = _settled(orphan, self._retention)
         if not self._is_over(settled, retention):
             return False
-        return _delete(client, ORPHANS, orphan.metadata.name, orphan.metadata.uid)
+        return self._delete(client, ORPHANS, orphan.metadata.name, orphan.metadata.uid)
 
     def _delete_old_records(self, client: Client, still_open: Collection[str]) -> None:
         """Delete ForceDeletionRecords, except of the UIDs with open Orphans. Raises ApiError."""
@@ -176,8 +182,31 @@ class Keeper(Collector):
             name: str = metadata["name"]
             over = self._is_over(metadata["creationTimestamp"], retention)
             if over and name not in still_open and self._serves(metadata["labels"]):
-                _delete(client, FORCE_DELETIONS, name, metadata["uid"])
+                self._delete(client, FORCE_DELETIONS, name, metadata["uid"])
         self._next_records = now + _RECORDS_SECONDS
+
+    def _delete(self, client: Client, resource: Resource, name: str, uid: str) -> bool:
+        """Delete the record with this uid; return whether it is deleted.
+
+        The first refusal by a policy or a role is logged, since others repeat it each hour.
+        """
+        fields = {"resource": str(resource), "record": name}
+        try:
+            client.delete(resource, name, uid=uid)
+        except (NotFound, Conflict):
+            return True
+        except Forbidden as error:
+            if resource not in self._reported:
+                self._reported.add(resource)
+                fields["error"] = explained(error, PolicyDenied=_POLICY_REMEDY)
+                logger.warning("old records are kept: deletion refused", extra={"fields": fields})
+            return False
+        except ApiError as error:  # continue with the others; retried in the next pass
+            fields["error"] = str(error)
+            logger.warning("record deletion failed", extra={"fields": fields})
+            return False
+        logger.info("old record deleted", extra={"fields": fields})
+        return True
 
     def _serves(self, labels: Mapping[str, str]) -> bool:
         """Whether the record with these labels is about an object of our actuators."""
@@ -220,18 +249,3 @@ def _open_since(orphan: Orphan) -> datetime | None:
         return parse_time(orphan.spec.recorded_at or orphan.metadata.creation_timestamp or "")
     except ValueError:
         return None
-
-
-def _delete(client: Client, resource: Resource, name: str, uid: str) -> bool:
-    """Delete the record with this uid; return whether it is deleted."""
-    try:
-        client.delete(resource, name, uid=uid)
-    except (NotFound, Conflict):
-        return True
-    except ApiError as error:  # continue with the others; this one is retried in the next pass
-        fields = {"resource": str(resource), "record": name, "error": str(error)}
-        logger.warning("record deletion failed", extra={"fields": fields})
-        return False
-    fields = {"resource": str(resource), "record": name}
-    logger.info("old record deleted", extra={"fields": fields})
-    return True

@@ -1,10 +1,13 @@
 """Records on an API server with the policies of a chart: closing, changing and deleting them."""
 
 from contextlib import suppress
+from datetime import timedelta
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from actuator import ExternalResource
 from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
@@ -16,6 +19,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.crds import crd
 from generic.library.webhooks.policies import BINDINGS, POLICIES
 from generic.manager.orphans.closer import closer
+from generic.manager.orphans.keeper import Keeper, Retention
 from generic.manager.orphans.ledger import Closer, close, read_orphans, reopen
 from generic.manager.orphans.policies import policies
 from generic.manager.rbac import role_binding
@@ -30,6 +34,7 @@ from generic.reconciler.orphans import (
     OrphanReason,
     mark_gone,
 )
+from generic.reconciler.orphans.kind import KIND_LABEL, TYPE_LABEL
 from generic.reconciler.orphans.record import record
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install
@@ -277,6 +282,32 @@ def test_a_record_of_a_force_deletion_is_deleted_only_with_the_confirmation(poli
 def test_the_extension_deletes_records_of_its_objects(environment, policed):
     extension = user(environment, policed, EXTENSION, DELETION)
     extension.delete(FORCE_DELETIONS, forced(policed, "expired"))
+
+
+def test_a_manager_outside_its_chart_reports_once_that_a_policy_keeps_expired_records(
+    policed, caplog
+):
+    names = [forced(policed, "kept-1"), forced(policed, "kept-2")]
+    labels = {KIND_LABEL: "Infrastructure", TYPE_LABEL: "mine"}
+    for name in names:
+        policed.patch(FORCE_DELETIONS, name, "", {"metadata": {"labels": labels}})
+    hours = count(step=7200)  # each look at the time is hours later
+    now = NOW + timedelta(days=1)
+    time: Any = SimpleNamespace(now=lambda: now, monotonic=lambda: next(hours))
+    retention = Retention(closed=None, gone=None, force_deletions=timedelta())
+    keeper = Keeper(SERVED, CollectorRegistry(), retention=retention, clock=time)
+    for _ in range(2):
+        keeper.look(policed)
+    warnings = [line for line in caplog.records if line.levelname == "WARNING"]
+    (error,) = [
+        line.__dict__["fields"]["error"]
+        for line in warnings
+        if line.message == "old records are kept: deletion refused"
+    ]
+    assert len(warnings) == 1
+    assert "'test-force-deletion-records'" in error
+    assert "ServiceAccount of its chart, or set --force-deletion-retention-days to none" in error
+    assert {policed.get(FORCE_DELETIONS, name)["metadata"]["name"] for name in names} == {*names}
 
 
 @pytest.mark.parametrize(
