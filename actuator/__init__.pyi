@@ -21,6 +21,7 @@ from actuator.errors import (
     Cancelled as Cancelled,
     ConfigurationError as ConfigurationError,
     Conflict as Conflict,
+    CredentialsError as CredentialsError,
     DeadlineExceeded as DeadlineExceeded,
     DecodeError as DecodeError,
     ErrorCode as ErrorCode,
@@ -77,10 +78,10 @@ from actuator.meta import (
     ResourceReference as ResourceReference,
     Schema as Schema,
     SecretReference as SecretReference,
+    credentials_of as credentials_of,
     format_time as format_time,
     own_kind as own_kind,
     parse_time as parse_time,
-    shoot_credentials as shoot_credentials,
 )
 from actuator.ownership import (
     is_owned_by as is_owned_by,

@@ -2,7 +2,8 @@
 
     Exception
     ├── ActuatorError            an operation failed; carries Gardener's error codes
-    │   └── ConfigurationError   the user's configuration is wrong (ERR_CONFIGURATION_PROBLEM)
+    │   ├── ConfigurationError   the user's configuration is wrong (ERR_CONFIGURATION_PROBLEM)
+    │   └── CredentialsError     the cloud refuses the credentials (ERR_INFRA_UNAUTHENTICATED)
     ├── RequeueAfter             not done yet, retry after a delay
     ├── Cancelled                Context.check(): stop working
     │   ├── DeadlineExceeded     the operation's deadline has passed
@@ -81,6 +82,16 @@ class ConfigurationError(ActuatorError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM])
+
+
+class CredentialsError(ActuatorError):
+    """The credentials are unknown, revoked or expired; the message names who has to replace them.
+
+    Never quote the credentials, nor the text of a refused request, which may contain them.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED])
 
 
 class RequeueAfter(Exception):

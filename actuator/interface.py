@@ -381,15 +381,17 @@ class Context(Protocol[C_co]):
         """
 
     @overload
-    def credentials(self, ref: CredentialsReference, key: str, /) -> str: ...
+    def credentials(self, of: Object | CredentialsReference, key: str, /) -> str: ...
     @overload
     def credentials(
-        self, ref: CredentialsReference, key: str, second: str, /, *more: str
+        self, of: Object | CredentialsReference, key: str, second: str, /, *more: str
     ) -> tuple[str, ...]: ...
     def credentials(
-        self, ref: CredentialsReference, key: str, /, *more: str
+        self, of: Object | CredentialsReference, key: str, /, *more: str
     ) -> str | tuple[str, ...]:
         """Return the text of one data key in a Secret, or the texts of several, like `secret`.
+
+        The Secret is that of an object (`credentials_of`), or the one of a reference.
 
         Raises ConfigurationError, which names the Secret and the key and contains no text, if one
         of them is missing, empty or no text, and ApiError. Do not write the texts to a status, a

@@ -265,11 +265,16 @@ class ObjectReference(KeepsUnknownFields):
 CredentialsReference = SecretReference | ObjectReference
 
 
-def shoot_credentials(obj: "Object") -> SecretReference:
-    """Return the reference to the Secret `cloudprovider` of an object's shoot.
+def credentials_of(obj: "Object") -> CredentialsReference:
+    """Return the reference of an object to its credentials: spec.secretRef or spec.credentialsRef.
 
-    For kinds without a reference of their own, such as Extension.
+    For a kind without one, such as Extension, it is the Secret `cloudprovider` of the shoot.
     """
+    spec = getattr(obj, "spec", None)
+    for field in ("secret_ref", "credentials_ref"):
+        ref = getattr(spec, field, None)
+        if isinstance(ref, CredentialsReference):
+            return ref
     return SecretReference(name="cloudprovider", namespace=obj.metadata.namespace)
 
 

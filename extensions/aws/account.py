@@ -17,8 +17,7 @@ from actuator import (
     Object,
     Raw,
     Resource,
-    SecretReference,
-    shoot_credentials,
+    credentials_of,
 )
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 from extensions.aws.verification import still_exists
@@ -42,9 +41,8 @@ class OnAws:
 
     def cloud_account(self, ctx: Context, obj: Any, cluster: Cluster, /) -> str:
         """Return the account that STS reports; each user may ask (IAM, "GetCallerIdentity")."""
-        secret = getattr(obj.spec, "secret_ref", shoot_credentials(obj))
         region = getattr(obj.spec, "region", "") or cluster.region or GLOBAL
-        return caller_account(self._open(ctx, obj, secret, region, "sts"))
+        return caller_account(self._open(ctx, obj, region, "sts"))
 
     def verifying_account(self) -> str:
         """Return the account of the credentials that botocore finds, in their partition."""
@@ -55,19 +53,12 @@ class OnAws:
         """Look up the resource by its id, or by its tags."""
         return still_exists(self._clouds, resource)
 
-    def _open(
-        self,
-        ctx: Context,
-        obj: Object,
-        secret: SecretReference,
-        region: str,
-        service: Service = "ec2",
-    ) -> Cloud:
+    def _open(self, ctx: Context, obj: Object, region: str, service: Service = "ec2") -> Cloud:
         """Return a client for the account whose credentials are in the Secret that `obj` refers to.
 
         Raises ConfigurationError, ActuatorError and ApiError.
         """
-        credentials = read_credentials(ctx, secret, f"{obj.KIND.name} {obj.key}")
+        credentials = read_credentials(ctx, obj)
         return self._clouds.open(credentials, region, ctx.check, service)
 
 
@@ -76,16 +67,15 @@ def caller_account(sts: Cloud) -> str:
     return str(sts.request("get_caller_identity")["Account"])
 
 
-def read_credentials(
-    ctx: Context, ref: SecretReference, wanted_by: str
-) -> Credentials | WorkloadIdentity:
-    """Return the credentials in the Secret `ref`; errors name `wanted_by` ("Infrastructure a/b").
+def read_credentials(ctx: Context, obj: Object) -> Credentials | WorkloadIdentity:
+    """Return the credentials in the Secret that the object refers to; errors name the object.
 
     If the Secret is gone, a deletion gets the credentials that were read last (`Context.secret`).
     Raises ConfigurationError if the Secret, or a key of it, is missing or unusable; ActuatorError
     if the token of a workload identity is missing or expired; ApiError.
     """
-    where = f"{wanted_by}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
+    ref = credentials_of(obj)
+    where = f"{obj.KIND.name} {obj.key}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
     try:
         secret = ctx.secret(ref.name, ref.namespace)
     except NotFound as error:

@@ -87,7 +87,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
             )
 
     def _bucket(self, ctx: Context, obj: BackupBucket) -> Bucket:
-        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region, "s3")
+        cloud = self._open(ctx, obj, obj.spec.region, "s3")
         return Bucket(cloud, obj.metadata.name, obj.spec.region)
 
     def _create(self, ctx: Context, obj: BackupBucket, bucket: Bucket) -> None:

@@ -28,7 +28,7 @@ class AwsBackupEntry(OnAws, GenericBackupEntry):
     def delete_entry(self, ctx: Context, entry: BackupEntry) -> None:
         """Delete all objects under the prefix; a bucket that does not exist is success."""
         spec = entry.spec
-        cloud = self._open(ctx, entry, spec.secret_ref, spec.region, "s3")
+        cloud = self._open(ctx, entry, spec.region, "s3")
         Bucket(cloud, spec.bucket_name).delete_objects(_prefix(entry))
 
     def external_resources(self, obj: BackupEntry) -> Iterable[ExternalResource]:

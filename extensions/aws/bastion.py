@@ -21,7 +21,6 @@ from actuator import (
     Raw,
     RequeueAfter,
     read_status,
-    shoot_credentials,
     write_status,
 )
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
@@ -100,7 +99,7 @@ class AwsBastion(OnAws, Actuator[Bastion, BastionConfig]):
             yield ExternalResource(type=type.name, id=id, tags=owner, region=remembered.region)
 
     def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
-        cloud = self._open(ctx, obj, shoot_credentials(obj), region)
+        cloud = self._open(ctx, obj, region)
         return Host(cloud, obj.metadata.namespace, obj.metadata.name)
 
 

@@ -77,7 +77,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane, ControlPlaneConfig]):
         )
 
     def _marked(self, ctx: Context, obj: ControlPlane) -> Marked:
-        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
+        cloud = self._open(ctx, obj, obj.spec.region)
         return Marked(cloud, tags.address_mark(obj.metadata.namespace))
 
     def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:

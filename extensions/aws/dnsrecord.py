@@ -89,7 +89,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
                 yield ExternalResource(type=RECORD_SET, id=id, region=obj.spec.region or "")
 
     def _records(self, ctx: Context, obj: DNSRecord) -> Records:
-        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region or GLOBAL, "route53")
+        cloud = self._open(ctx, obj, obj.spec.region or GLOBAL, "route53")
         return Records(cloud, obj.key)
 
     def _search(self, obj: DNSRecord, records: Records) -> str:

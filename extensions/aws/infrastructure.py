@@ -105,7 +105,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure, InfrastructureConfig]):
                 yield from state.external_resources(partial(parts.part_tags, owner), region)
 
     def _network(self, ctx: Context, obj: Infrastructure) -> ShootNetwork:
-        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
+        cloud = self._open(ctx, obj, obj.spec.region)
         return ShootNetwork(cloud, obj.metadata.namespace)
 
 

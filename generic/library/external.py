@@ -5,11 +5,13 @@ status.providerStatus, because its state belongs to gardenlet. A record with dep
 resources is a `Flow`.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import attrs
 
+from actuator.cluster import Cluster
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, DecodeError
 from actuator.interface import Actuator, C, Context, ExternalResource
@@ -37,10 +39,29 @@ class RecordedStatus(ConditionedStatus):
 
 
 class ExternalResourceActuator(Actuator[K, C]):
-    """An actuator whose `external_resources` are those that it recorded.
+    """An actuator whose `external_resources` are those that it recorded, which `delete` deletes.
 
-    The status of an own kind is a `RecordedStatus`. Do not also use `write_status` or a Flow.
+    The status of an own kind is a `RecordedStatus`. Do not also use `write_status` or a Flow. Where
+    another base class has the `delete`, name that one first, and call `delete_recorded` in its
+    hook.
     """
+
+    @abstractmethod
+    def delete_resource(self, ctx: Context[C], obj: K, resource: ExternalResource, /) -> None:
+        """Delete one recorded resource, which may never have existed; that is success."""
+
+    def delete(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> None:
+        """Delete the recorded resources; without any, send no request."""
+        self.delete_recorded(ctx, obj)
+
+    def delete_recorded(self, ctx: Context[C], obj: K) -> None:
+        """Call `delete_resource` for each recorded resource, the last one first.
+
+        The first error ends it. Raises ActuatorError for a status of another form.
+        """
+        for resource in reversed(self.recorded(obj)):
+            ctx.check()
+            self.delete_resource(ctx, obj, resource)
 
     def record(self, ctx: Context[Any], obj: K, *resources: ExternalResource) -> None:
         """Save all resources that may exist from now on, before they are requested.

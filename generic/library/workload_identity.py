@@ -10,7 +10,7 @@ from datetime import datetime
 import attrs
 
 from actuator.codec import read_json
-from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
+from actuator.errors import ConfigurationError, CredentialsError, RequeueAfter
 from actuator.interface import Context
 from actuator.meta import Base64, Raw
 from generic.kube.workload_identity import CONFIG, PREFIX, TOKEN, is_workload_identity, token_expiry
@@ -52,7 +52,8 @@ def read_workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIde
     """Return the workload identity in a Secret; None for a Secret with other credentials.
 
     Errors name `where` ("Infrastructure a/b: spec.secretRef: Secret a/cloudprovider"). Raises
-    ConfigurationError for a wrong configuration; ActuatorError if the token is missing or expired.
+    ConfigurationError for a wrong configuration, and CredentialsError if the token is missing or
+    expired.
     """
     if not is_workload_identity(secret):
         return None
@@ -61,11 +62,10 @@ def read_workload_identity(ctx: Context, secret: Raw, where: str) -> WorkloadIde
     expires = token_expiry(secret)
     if expires is None or expires <= ctx.clock.now():
         state = "no JSON Web Token" if data.get(TOKEN) else "no token yet"
-        raise ActuatorError(
+        raise CredentialsError(
             f"{where}, data key {TOKEN}: "
             f"{f'it expired at {expires:%FT%TZ}' if expires else state}; "
-            "gardenlet writes it, so check its log and the WorkloadIdentity",
-            codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED],
+            "gardenlet writes it, so check its log and the WorkloadIdentity"
         )
     try:
         config = read_json(Base64(data.get(CONFIG) or "").decode_bytes())

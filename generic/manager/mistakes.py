@@ -138,12 +138,16 @@ def _of_fields(cls: type) -> _Problems:
 
 def _methods(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
     """Yield each method that cannot be called like the overridden one."""
-    for name in _METHODS:
+    hooks = _hooks(type(actuator))
+    returning = {*_METHODS} - _YIELDING | {name for name, is_none in hooks.items() if is_none}
+    for name in (*_METHODS, *hooks):
         method = getattr(actuator, name)
         if iscoroutinefunction(method) or isasyncgenfunction(method):
             yield name, "is async, but actuators run in worker threads; remove async"
-        elif isgeneratorfunction(method) and name not in _YIELDING:
+        elif isgeneratorfunction(method) and name in returning:
             yield name, "yields, so that a call runs none of its code; return instead"
+    for name in _METHODS:
+        method = getattr(actuator, name)
         _, *wanted = signature(getattr(Actuator, name)).parameters
         try:
             signature(method).bind(*wanted)
@@ -152,6 +156,17 @@ def _methods(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
             yield name, f"{called}: {error}; correct its parameters"
         except ValueError:
             continue  # a callable without a signature
+
+
+def _hooks(cls: type) -> dict[str, bool]:
+    """Return the methods of generic actuators among its bases, and whether they return None."""
+    return {
+        name: of.__annotations__.get("return") is None
+        for base in reversed(cls.__mro__)
+        if base.__module__.partition(".")[0] in _FRAMEWORK
+        for name, of in vars(base).items()
+        if isfunction(of) and name[0] != "_" and name not in _METHODS
+    }
 
 
 def _attributes(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.interface import SECRETS, Client, Clock
-from actuator.meta import CredentialsReference, Raw
+from actuator.meta import CredentialsReference, Object, Raw
 from generic.kube.delegating import DelegatingClient
 from generic.kube.errorinfo import standing
 from generic.kube.tenants import AnswerRefused
@@ -154,16 +154,16 @@ class Call:
         return self.client.get(SECRETS, name, namespace)
 
     @overload
-    def credentials(self, ref: CredentialsReference, key: str, /) -> str: ...
+    def credentials(self, of: Object | CredentialsReference, key: str, /) -> str: ...
     @overload
     def credentials(
-        self, ref: CredentialsReference, key: str, second: str, /, *more: str
+        self, of: Object | CredentialsReference, key: str, second: str, /, *more: str
     ) -> tuple[str, ...]: ...
     def credentials(
-        self, ref: CredentialsReference, key: str, /, *more: str
+        self, of: Object | CredentialsReference, key: str, /, *more: str
     ) -> str | tuple[str, ...]:
         """See Context."""
-        texts = read_texts(self.secret, ref, [key, *more])
+        texts = read_texts(self.secret, of, [key, *more])
         return texts if more else texts[0]
 
     def limited(self, client: HttpClient, seconds: Callable[[], float] = lambda: inf) -> HttpClient:

@@ -7,17 +7,18 @@ import base64
 from collections.abc import Callable, Sequence
 
 from actuator.errors import ConfigurationError, NotFound
-from actuator.meta import CredentialsReference, Raw
+from actuator.meta import CredentialsReference, Object, Raw, credentials_of
 from generic.kube.workload_identity import is_workload_identity
 
 
 def read_texts(
-    read: Callable[[str, str], Raw], ref: CredentialsReference, keys: Sequence[str]
+    read: Callable[[str, str], Raw], of: Object | CredentialsReference, keys: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the texts of these data keys; `read` is `Context.secret`.
 
     Raises ConfigurationError, which names all wrong keys, and ApiError.
     """
+    ref = credentials_of(of) if isinstance(of, Object) else of
     kind = getattr(ref, "kind", ref.extra.get("kind")) or "Secret"
     where = f"{kind} {ref.namespace}/{ref.name}"
     if kind != "Secret":

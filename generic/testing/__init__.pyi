@@ -3,7 +3,10 @@
 from generic.kube.crds import crd as crd
 from generic.manager.rbac import role_binding as role_binding
 from generic.testing.admission import admit as admit
-from generic.testing.assertions import assert_rehearsal as assert_rehearsal
+from generic.testing.assertions import (
+    assert_rehearsal as assert_rehearsal,
+    assert_saved_before_created as assert_saved_before_created,
+)
 from generic.testing.drill.names import DRILL_LABEL as DRILL_LABEL
 from generic.testing.drill.shoots import (
     ShootRehearsal as ShootRehearsal,

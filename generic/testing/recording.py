@@ -5,7 +5,7 @@ schemas, evaluates no patches, and no controllers run. For these use `generic.te
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from inspect import signature
 from typing import Any
@@ -145,6 +145,7 @@ class RecordingContext(Call):
         self.bodies = recorder.bodies
         self.saved: list[Any] = []
         """A copy of the object at each save."""
+        self._before_save: list[Callable[[], None]] = []
         super().__init__(Operation.RECONCILE, recorder, SystemClock(), lambda: None, seconds)
         self.log = logs.bind(_LOGGER)
         self.config = config
@@ -177,9 +178,15 @@ class RecordingContext(Call):
         self.permit()
         self.steps.append(f"{'warning' if warning else 'event'} {reason}: {message}")
 
+    def before_save(self, call: Callable[[], None]) -> None:
+        """Call this function from now on at each save, before it takes effect."""
+        self._before_save.append(call)
+
     def save(self, obj: Object) -> None:
         """See Context."""
         self.permit()
+        for call in self._before_save:
+            call()
         self.steps.append("save")
         self.saved.append(deepcopy(obj))
 

@@ -66,7 +66,9 @@ class Rehearsal(ABC):
     region: str = "region-1"
     """The region of the rehearsed shoots."""
 
-    scenarios: Mapping[str, str]
+    scenarios: Mapping[str, str] = {
+        "credentials-revoked": "The credentials of the shoots are revoked."
+    }
     """Name of each scenario, and one sentence that describes its failure."""
 
     secret_data: Mapping[str, str] = {}

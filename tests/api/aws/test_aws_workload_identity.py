@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from actuator import Resource
+from actuator import ObjectMeta, Resource
 from actuator.errors import ActuatorError, ErrorCode
-from actuator.meta import SecretReference
+from actuator.v1alpha1 import Extension
 from extensions.aws import tags
 from extensions.aws.account import read_credentials
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds
@@ -113,8 +113,8 @@ def identity(admin, namespace: str, role: None, text: str) -> Call:
 
 
 def opened(clouds: Clouds, call: Call) -> Cloud:
-    reference = SecretReference(name="cloudprovider", namespace=call.namespace)
-    given = read_credentials(call, reference, "Infrastructure a/b")
+    obj = Extension(metadata=ObjectMeta(name="b", namespace=call.namespace))
+    given = read_credentials(call, obj)
     assert isinstance(given, WorkloadIdentity)
     return clouds.open(given, REGION, call.check)
 

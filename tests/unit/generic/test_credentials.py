@@ -5,10 +5,20 @@ import traceback
 
 import pytest
 
-from actuator import ErrorCode, SecretReference
+from actuator import CredentialsError, ErrorCode, Object, Raw, SecretReference, credentials_of
 from actuator.codec import decode
 from actuator.errors import ActuatorError, Forbidden
-from actuator.v1alpha1 import ObjectReference
+from actuator.v1alpha1 import (
+    BackupBucket,
+    BackupEntry,
+    ControlPlane,
+    DNSRecord,
+    Extension,
+    Infrastructure,
+    ObjectReference,
+    SelfHostedShootExposure,
+    Worker,
+)
 from generic.library.manifests import manifest
 from generic.testing.recording import RecordingContext
 
@@ -123,6 +133,41 @@ def test_a_text_is_returned_as_it_is(text):
 def test_an_object_reference_to_a_secret_is_read(kind):
     ref = ObjectReference(kind=kind, name=REF.name, namespace=REF.namespace)
     assert RecordingContext(holding("key")).credentials(ref, "apiKey") == "key"
+
+
+OWN = {"name": "own", "namespace": "garden"}
+SHOOTS = {"name": REF.name, "namespace": REF.namespace}
+WITH_A_REFERENCE = (BackupBucket, BackupEntry, ControlPlane, DNSRecord, Infrastructure, Worker)
+REFERENCES: list[tuple[type[Object], Raw, dict[str, str]]] = [
+    (cls, {"secretRef": OWN}, OWN) for cls in WITH_A_REFERENCE
+]
+REFERENCES += [
+    (SelfHostedShootExposure, {"credentialsRef": OWN}, OWN),
+    (SelfHostedShootExposure, {}, SHOOTS),
+    (Extension, {}, SHOOTS),
+    (Extension, {"secretRef": OWN}, SHOOTS),
+    (Infrastructure, {}, {"name": "", "namespace": ""}),
+]
+
+
+@pytest.mark.parametrize(("cls", "spec", "expected"), REFERENCES)
+def test_the_credentials_of_an_object_are_its_own_or_those_of_its_shoot(cls, spec, expected):
+    obj = decode(cls, {"metadata": {"name": "a", "namespace": REF.namespace}, "spec": spec})
+    ref = credentials_of(obj)
+    assert {"name": ref.name, "namespace": ref.namespace} == expected
+
+
+def test_an_object_stands_for_the_reference_to_its_credentials():
+    obj = decode(Infrastructure, {"spec": {"secretRef": SHOOTS}})
+    assert RecordingContext(holding("key")).credentials(obj, "apiKey") == "key"
+    obj = decode(Infrastructure, {"spec": {}})
+    assert "the reference has no name; set it" in refused(RecordingContext(), obj, "apiKey")
+
+
+def test_refused_credentials_permit_a_force_deletion():
+    error = CredentialsError("Acme refuses the credentials")
+    assert (str(error), error.codes) == (error.message, (ErrorCode.ERR_INFRA_UNAUTHENTICATED,))
+    assert all(code.allows_force_deletion for code in error.codes)
 
 
 def test_several_texts_cost_one_request():

@@ -1,11 +1,20 @@
 """ExternalResourceActuator: everything that may exist outside is in the record, on each path."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
 
-from actuator import Actuator, ActuatorError, ExternalResource, Object, ObjectMeta, own_kind
+from actuator import (
+    Actuator,
+    ActuatorError,
+    CallAbandoned,
+    Cluster,
+    ExternalResource,
+    Object,
+    ObjectMeta,
+    own_kind,
+)
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import KINDS, Infrastructure, Worker
 from generic.kube.crds import crd
@@ -28,9 +37,14 @@ def author(cls: Any):
     class Author(ExternalResourceActuator[cls]):
         finalizer = "example.org/author"
 
-        def reconcile(self, ctx, obj, cluster): ...
-        def delete(self, ctx, obj, cluster): ...
+        deleted: ClassVar[list[ExternalResource]] = []
 
+        def reconcile(self, ctx, obj, cluster): ...
+
+        def delete_resource(self, ctx, obj, resource):
+            self.deleted.append(resource)
+
+    Author.deleted = []
     return Author()
 
 
@@ -47,6 +61,29 @@ def test_resources_are_saved_and_read_back_from_the_stored_object(cls):
     assert [*actuator.external_resources(obj)] == [SECOND]
     actuator.record(ctx, obj)
     assert [*actuator.external_resources(obj)] == []
+
+
+def test_a_deletion_deletes_the_recorded_resources_the_last_one_first():
+    actuator = author(Infrastructure)
+    obj = Infrastructure(metadata=META)
+    ctx = RecordingContext()
+    actuator.delete(ctx, obj, Cluster())
+    assert (actuator.deleted, ctx.steps) == ([], [])
+    actuator.record(ctx, obj, FIRST, SECOND)
+    actuator.delete(ctx, obj, Cluster())
+    assert actuator.deleted == [SECOND, FIRST]
+    assert ctx.steps == ["save", "check", "check"]
+
+
+def test_a_cancelled_deletion_deletes_nothing_more():
+    actuator = author(Infrastructure)
+    obj = Infrastructure(metadata=META)
+    ctx = RecordingContext()
+    actuator.record(ctx, obj, FIRST)
+    ctx.cancel("over")
+    with pytest.raises(CallAbandoned):
+        actuator.delete(ctx, obj, Cluster())
+    assert actuator.deleted == []
 
 
 def test_the_record_is_where_a_migration_transfers_it():

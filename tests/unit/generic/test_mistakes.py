@@ -29,6 +29,8 @@ from extensions.aws.config import InfrastructureConfig
 from extensions.certificate.config import CertificateConfig
 from extensions.externaldatabase.kind import ExternalDatabase
 from generic import owns
+from generic.library import ExternalResourceActuator
+from generic.library.worker import GenericWorker
 from generic.manager.configmistakes import mistakes
 from generic.manager.manager import Manager
 from tests.support.suite.isolation import isolated
@@ -78,6 +80,19 @@ class Async(Network):
 
 class Generating(Network):
     async def external_resources(self, obj):
+        yield
+
+
+class AsyncHook(ExternalResourceActuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster): ...
+    async def delete_resource(self, ctx, obj, resource): ...
+
+
+class YieldingHook(GenericWorker):
+    def machine_deployments(self, ctx, worker, cluster):
+        yield
+
+    def post_delete(self, ctx, worker, cluster):
         yield
 
 
@@ -365,6 +380,8 @@ class WatchText(Network):
         (Vague, "Vague does not declare its kind; derive it from Actuator"),
         (Misspelt, "Misspelt.extrnal_resources overrides nothing; did you mean 'external_resou"),
         (Async, "Async.reconcile is async, but actuators run in worker threads; remove async"),
+        (AsyncHook, "AsyncHook.delete_resource is async, but actuators run in worker threads"),
+        (YieldingHook, "YieldingHook.post_delete yields, so that a call runs none of its code"),
         (PlainConfig, r"Actuator\[Infrastructure, dict\]: expected a subclass of ProviderConfig"),
         (TextConfig, r"expected a subclass of ProviderConfig, got ForwardRef\('Config'\)"),
         (

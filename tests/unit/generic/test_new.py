@@ -49,12 +49,14 @@ def written(tmp_path_factory):
 
 
 # Each mistake in the actuator of a project: a text, its replacement, and the tools that find it.
-SIGNATURE = "def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:"
-MISSPELT = f"    {SIGNATURE.replace('delete', 'migrat')} ...\n\n    {SIGNATURE}"
+PARAMETERS = "(self, ctx: Context, obj: Infrastructure, cluster: Cluster)"
+FOUND = PARAMETERS.replace("cluster: Cluster", "found: ExternalResource")
+SIGNATURE = f"def delete_resource{FOUND} -> None:"
+MISSPELT = f"    def migrat{PARAMETERS} -> None: ...\n\n    {SIGNATURE}"
 REQUEST = "        self.cloud.put"
 MISTAKES = {
     "misspelt_override": (f"    {SIGNATURE}", MISSPELT, {"add"}),
-    "missing_delete": ("def delete", "def remove", {"mypy", "pyright", "add"}),
+    "missing_delete": ("def delete_resource", "def remove", {"mypy", "pyright", "add"}),
     "wrong_parameter": (
         SIGNATURE,
         SIGNATURE.replace("obj: Infrastructure", "obj: Worker"),

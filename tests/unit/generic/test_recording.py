@@ -5,16 +5,7 @@ import logging
 
 import pytest
 
-from actuator import (
-    Actuator,
-    Client,
-    Cluster,
-    Context,
-    ObjectMeta,
-    Resource,
-    SeedObjects,
-    shoot_credentials,
-)
+from actuator import Actuator, Client, Cluster, Context, ObjectMeta, Resource, SeedObjects
 from actuator.errors import AlreadyExists, CallAbandoned, DeadlineExceeded, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupEntry, Extension, Infrastructure
@@ -187,8 +178,8 @@ def test_a_minimal_object_has_given_and_required_fields_and_finds_the_credential
         "north",
         "",
     )
-    assert ctx.credentials(obj.spec.secret_ref, "user", "apiKey") == ("me", "an-example")
-    assert ctx.credentials(shoot_credentials(minimal_object(Extension)), "user") == "me"
+    assert ctx.credentials(obj, "user", "apiKey") == ("me", "an-example")
+    assert ctx.credentials(minimal_object(Extension), "user") == "me"
     entry = minimal_object(BackupEntry, "b--1")
     assert entry.key == "b--1"
-    assert ctx.credentials(entry.spec.secret_ref, "user") == "me"
+    assert ctx.credentials(entry, "user") == "me"
