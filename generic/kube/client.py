@@ -27,7 +27,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, NotFound, NotServed, Unavailable, api_error
-from actuator.interface import Propagation, Resource
+from actuator.interface import Client, Propagation, Resource
 from actuator.meta import Raw
 from generic.kube import tenants
 from generic.kube.access import Access, find_access
@@ -110,6 +110,18 @@ def path_of(resource: Resource, namespace: str = "", name: str = "", subresource
     if subresource:
         parts.append(subresource)
     return "/".join(parts)
+
+
+def each(
+    client: Client, resource: Resource, *, label_selector: str = "", metadata_only: bool = False
+) -> Iterator[Raw]:
+    """Yield all objects; an HttpClient holds one page of a long list at a time. Raises ApiError."""
+    if not isinstance(client, HttpClient):
+        yield from client.list(resource, label_selector=label_selector, metadata_only=metadata_only)
+        return
+    reader = client.metadata_only() if metadata_only else client
+    for page, _ in reader.pages(resource, label_selector=label_selector):
+        yield from page
 
 
 class HttpClient:

@@ -9,7 +9,8 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import attrs
@@ -20,9 +21,10 @@ from prometheus_client.registry import Collector
 from actuator.errors import ApiError, Conflict, Forbidden, LeaseLost, NotFound, TooManyRequests
 from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import parse_time
+from generic.kube.client import each
 from generic.kube.clock import SystemClock, trusted_now
 from generic.kube.refusals import explained
-from generic.manager.orphans.ledger import Serving, read_orphans, serving
+from generic.manager.orphans.ledger import Serving, read_records, serving
 from generic.reconciler.orphans.forced import FORCE_DELETIONS
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, TYPE_LABEL, Orphan, OrphanState
 from generic.serving.metrics.exposition import Bounded
@@ -115,16 +117,26 @@ class Keeper(Collector):
             self._open_since = ()
 
     def look(self, client: Client) -> None:
-        """Run one pass: delete old records, and count the Orphans. Raises ApiError."""
-        own = [obj for obj in self._read(client) if serving(self._added, obj.spec.object)]
-        kept = [item for item in own if not self._is_deleted(client, item)]
+        """Run one pass: delete old records, and count the Orphans. Raises ApiError.
+
+        Of each record it keeps a few values only: there may be thousands.
+        """
+        found: Counter[_Labels] = Counter()
+        open_since: list[datetime] = []
+        still_open: set[str] = set()
+        for orphan in self._read(client):
+            if not serving(self._added, orphan.spec.object) or self._is_deleted(client, orphan):
+                continue
+            former = orphan.spec.object
+            found[orphan.spec.resource_type, former.kind, orphan.state.value] += 1
+            if orphan.is_open:
+                still_open.add(former.uid)
+                open_since += filter(None, [_recorded(orphan)])
         counts: Counter[_Labels] = Counter()
-        for obj in sorted(kept, key=lambda item: item.spec.resource_type):
-            type_ = self._bounded(obj.spec.resource_type)
-            counts[obj.spec.object.kind, type_, obj.state.value] += 1
+        for (type_, kind, state), number in sorted(found.items()):
+            counts[kind, self._bounded(type_), state] += number
         self._counts = counts
-        self._open_since = [since for item in kept if (since := _open_since(item)) is not None]
-        still_open = {item.spec.object.uid for item in kept if item.is_open}
+        self._open_since = open_since
         self._delete_old_records(client, still_open)
 
     def collect(self) -> Iterator[Metric]:
@@ -155,9 +167,9 @@ class Keeper(Collector):
         kinds = ",".join(sorted({item.kind.name for item in self._added}))
         return f"{KIND_LABEL} in ({kinds})" if kinds else ""
 
-    def _read(self, client: Client) -> list[Orphan]:
+    def _read(self, client: Client) -> Iterable[Orphan]:
         selector = self._of_our_kinds
-        return read_orphans(client, label_selector=selector) if selector else []
+        return read_records(client, Orphan, label_selector=selector) if selector else ()
 
     def _is_deleted(self, client: Client, orphan: Orphan) -> bool:
         """Delete an Orphan whose time is over; return whether it is deleted."""
@@ -173,17 +185,14 @@ class Keeper(Collector):
         now = self._clock.monotonic()
         if not selector or retention is None or now < self._next_records:
             return
-        try:
-            records = client.list(FORCE_DELETIONS, label_selector=selector, metadata_only=True)
-        except NotFound:
-            return  # readiness reports that the CRD is missing
-        for found in records:
-            metadata = found["metadata"]
-            name: str = metadata["name"]
-            over = self._is_over(metadata["creationTimestamp"], retention)
-            if over and name not in still_open and self._serves(metadata["labels"]):
-                self._delete(client, FORCE_DELETIONS, name, metadata["uid"])
-        self._next_records = now + _RECORDS_SECONDS
+        with suppress(NotFound):  # readiness reports that the CRD is missing
+            for found in each(client, FORCE_DELETIONS, label_selector=selector, metadata_only=True):
+                metadata = found["metadata"]
+                name: str = metadata["name"]
+                over = self._is_over(metadata["creationTimestamp"], retention)
+                if over and name not in still_open and self._serves(metadata["labels"]):
+                    self._delete(client, FORCE_DELETIONS, name, metadata["uid"])
+            self._next_records = now + _RECORDS_SECONDS
 
     def _delete(self, client: Client, resource: Resource, name: str, uid: str) -> bool:
         """Delete the record with this uid; return whether it is deleted.
@@ -241,10 +250,8 @@ def _age(seconds: float) -> str:
     return next((age for age, bound in ORPHAN_AGES.items() if seconds <= bound), OLDER)
 
 
-def _open_since(orphan: Orphan) -> datetime | None:
-    """Return the time of recording of an open Orphan; None for another one, or an invalid time."""
-    if not orphan.is_open:
-        return None
+def _recorded(orphan: Orphan) -> datetime | None:
+    """Return when it was recorded, or None for an invalid time."""
     try:
         return parse_time(orphan.spec.recorded_at or orphan.metadata.creation_timestamp or "")
     except ValueError:

@@ -3,7 +3,7 @@
 Not here: creating them (`record`), and verifying them (`verification`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +13,7 @@ from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, ConfigurationError, DecodeError, Invalid, NotFound
 from actuator.interface import Actuator, Client, resource_of
 from actuator.meta import Kind, Object, Raw, format_time
+from generic.kube.client import each
 from generic.kube.dropped import require_stored
 from generic.kube.patches import add, test
 from generic.reconciler.origin import UNKNOWN_VALUE
@@ -40,29 +41,28 @@ class Closer:
         return self.name if self.verified else f"{self.name} (not verified)"
 
 
-def stored_records(client: Client, cls: type[Object], *, label_selector: str = "") -> list[Raw]:
-    """Return all records of a kind as the API server stores them.
+def stored_records(client: Client, cls: type[Object], *, label_selector: str = "") -> Iterator[Raw]:
+    """Yield all records of a kind as the API server stores them; see `each`.
 
     Raises ConfigurationError if their CRD is not installed, and ApiError.
     """
     name = cls.KIND.name
     try:
-        return client.list(resource_of(cls.KIND), label_selector=label_selector)
+        yield from each(client, resource_of(cls.KIND), label_selector=label_selector)
     except NotFound as error:
         raise ConfigurationError(
-            f"the CustomResourceDefinition of {name} is not installed in this cluster; select a "
-            "seed with --kubeconfig and --context, or install the output of `actuator crds "
-            f"generic:{name}`"
+            f"The CustomResourceDefinition of {name} is not installed in this cluster; install "
+            f"the output of `actuator crds generic:{name}`"
         ) from error
 
 
-def read_records(client: Client, cls: type[R], *, label_selector: str = "") -> list[R]:
-    """Return all records of a kind.
+def read_records(client: Client, cls: type[R], *, label_selector: str = "") -> Iterator[R]:
+    """Yield all records of a kind; see `each`.
 
     Raises as `stored_records`, and ActuatorError if one cannot be read.
     """
-    found = stored_records(client, cls, label_selector=label_selector)
-    return [_decoded(cls, manifest) for manifest in found]
+    for manifest in stored_records(client, cls, label_selector=label_selector):
+        yield _decoded(cls, manifest)
 
 
 def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
