@@ -3,9 +3,10 @@
 `make lint` runs it.
 
 `a, b = x, y` makes a reader count positions, and says that the values belong together. A swap,
-and the unpacking of a sequence of any length, are allowed. `one` does not tell what is iterated. A
-class name that two modules define is ambiguous in a search and in an import. An expression of CEL
-that is formatted as text has its values unquoted, and its operands without parentheses.
+and the unpacking of a sequence of any length, are allowed. `f(*(a, b))` only saves lines. `one`
+does not tell what is iterated. A class name that two modules define is ambiguous in a search and in
+an import. An expression of CEL that is formatted as text has its values unquoted, and its operands
+without parentheses.
 """
 
 import ast
@@ -38,7 +39,7 @@ EXPRESSIONS = ("expression", "messageExpression", "rule")
 
 
 def findings(code: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the problem of each dense assignment and of each loop over `one`."""
+    """Yield the line and the problem of each dense assignment or call, and each loop over `one`."""
     for node in ast.walk(ast.parse(code)):
         match node:
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Tuple() as value):
@@ -50,6 +51,11 @@ def findings(code: str) -> Iterator[tuple[int, str]]:
             case ast.Lambda(args=ast.arguments(args=args)):
                 if any(argument.arg == "one" for argument in args):
                     yield node.lineno, "name the argument `one` by its element"
+            case ast.Call(args=args):
+                for argument in args:
+                    match argument:
+                        case ast.Starred(value=ast.Tuple() | ast.List()):
+                            yield argument.lineno, "write the arguments without `*(…)`"
 
 
 def formatted_cel(code: str) -> Iterator[int]:

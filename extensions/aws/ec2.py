@@ -71,7 +71,10 @@ ELASTIC_IP = ResourceType(
     "AWS::EC2::EIP", "elastic-ip", "AllocationId", "Addresses", delete="release_address"
 )
 INSTANCE = ResourceType(
-    *("AWS::EC2::Instance", "instance", "InstanceId", "Reservations"),
+    "AWS::EC2::Instance",
+    "instance",
+    "InstanceId",
+    "Reservations",
     _in_state("instance-state-name", "pending running shutting-down stopping stopped"),
     describe="describe_instances",
     delete="terminate_instances",
@@ -79,7 +82,10 @@ INSTANCE = ResourceType(
 DHCP_OPTIONS = ResourceType("AWS::EC2::DHCPOptions", "dhcp-options", "DhcpOptionsId", "DhcpOptions")
 ROUTE_TABLE = ResourceType("AWS::EC2::RouteTable", "route-table", "RouteTableId", "RouteTables")
 NAT_GATEWAY = ResourceType(
-    *("AWS::EC2::NatGateway", "natgateway", "NatGatewayId", "NatGateways"),
+    "AWS::EC2::NatGateway",
+    "natgateway",
+    "NatGatewayId",
+    "NatGateways",
     _in_state("state", "pending failed available deleting"),
     "Filter",
     delete="delete_nat_gateway",

@@ -12,10 +12,13 @@ from extensions.aws.ec2 import ResourceType
 from extensions.aws.errors import CloudError
 
 ROLE = ResourceType(
-    *("AWS::IAM::Role", "role", "RoleName", "Role"), service="iam", describe="get_role"
+    "AWS::IAM::Role", "role", "RoleName", "Role", service="iam", describe="get_role"
 )
 INSTANCE_PROFILE = ResourceType(
-    *("AWS::IAM::InstanceProfile", "instance-profile", "InstanceProfileName", "InstanceProfile"),
+    "AWS::IAM::InstanceProfile",
+    "instance-profile",
+    "InstanceProfileName",
+    "InstanceProfile",
     service="iam",
     describe="get_instance_profile",
 )

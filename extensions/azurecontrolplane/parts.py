@@ -39,7 +39,9 @@ def node_driver(image: str) -> Raw:
 def storage_class() -> Raw:
     """Return the default storage class of volumes."""
     made = manifest(
-        *("storage.k8s.io/v1", "StorageClass", "default"),
+        "storage.k8s.io/v1",
+        "StorageClass",
+        "default",
         provisioner="disk.csi.azure.com",
         volumeBindingMode="WaitForFirstConsumer",
     )

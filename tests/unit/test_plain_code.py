@@ -20,6 +20,9 @@ from hack.plain import BUILDER, ROOT, findings, formatted_cel, repeated
         ("[one for one in many]", [1]),
         ("sorted(many, key=lambda one: one.name)", [1]),
         ("for worker in workers:\n    pass", []),
+        ("call(\n    *(1, 2),\n    3,\n)", [2]),
+        ("call(*[1, 2])", [1]),
+        ("call(*many, (1, 2))", []),
     ],
 )
 def test_planted_code_is_found_with_its_line(code, lines):

@@ -138,17 +138,21 @@ class ControllerFamilies:
         self.info = new.gauge(
             "actuator_controller_info",
             "Kind, type and finalizer that a controller serves; always 1.",
-            *("kind", "type", "finalizer"),
+            "kind",
+            "type",
+            "finalizer",
         )
         self.tries = new.counter(
             "actuator_operations_total",
             "Total number of attempts at operations.",
-            *("operation", "result"),
+            "operation",
+            "result",
         )
         self.codes = new.counter(
             "actuator_errors_total",
             "Total number of failed attempts at operations, by error code; counts each code.",
-            *("operation", "code"),
+            "operation",
+            "code",
         )
         self.calls = new.histogram(
             "actuator_operation_duration_seconds",
@@ -159,13 +163,15 @@ class ControllerFamilies:
         self.deletions = new.counter(
             "actuator_deletions_total",
             "Total number of reconciliations of terminating objects, by outcome.",
-            *("kind", "outcome"),
+            "kind",
+            "outcome",
         )
         self.deletion_seconds = new.histogram(
             "actuator_deletion_duration_seconds",
             "Time from the deletionTimestamp until the finalizer was removed.",
             values.DELETION_SECONDS,
-            *("kind", "outcome"),
+            "kind",
+            "outcome",
         )
         self.force_seconds = new.histogram(
             "actuator_force_deletion_duration_seconds",

@@ -53,7 +53,9 @@ class Metrics:
         self._requests = new.counter(
             "rest_client_requests_total",
             "Total number of requests to the API server, by status code, method and host.",
-            *("code", "method", "host"),
+            "code",
+            "method",
+            "host",
         )
         self._leader = new.gauge(
             "leader_election_master_status",
@@ -63,7 +65,8 @@ class Metrics:
         self._relists = new.counter(
             "actuator_informer_relists_total",
             "Total number of full lists of an informer, by reason.",
-            *("kind", "reason"),
+            "kind",
+            "reason",
         )
         self._heartbeats = new.counter(
             "actuator_heartbeat_renewals_total",

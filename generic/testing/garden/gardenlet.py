@@ -51,7 +51,10 @@ class SeedShoot:
         """Return the Cluster manifest, with a shoot whose operation of this type has begun."""
         operation = {"type": type, "state": "Processing"}
         shoot = manifest(
-            *(_CORE, "Shoot", self.name, f"garden-{self.project}"),
+            _CORE,
+            "Shoot",
+            self.name,
+            f"garden-{self.project}",
             spec={"region": self.region, "kubernetes": {"version": "1.36.3"}},
             status={"technicalID": self.technical_id, "lastOperation": operation},
         )

@@ -66,7 +66,11 @@ def api_registration(ca: bytes) -> list[Raw]:
     return [
         service(APISERVER, APISERVER_NAMESPACE, APISERVER_ADDRESS),
         manifest(
-            *("discovery.k8s.io/v1", "EndpointSlice", APISERVER, APISERVER_NAMESPACE, labels),
+            "discovery.k8s.io/v1",
+            "EndpointSlice",
+            APISERVER,
+            APISERVER_NAMESPACE,
+            labels,
             addressType="IPv4",
             endpoints=[{"addresses": ["192.0.2.1"], "conditions": {"ready": True}}],
             ports=[{"name": "", "port": 8443, "protocol": "TCP"}],
@@ -136,7 +140,10 @@ def credentials(namespace: str, provider: str, content: Mapping[str, str]) -> li
     return [
         secret(namespace, name, content, label),
         manifest(
-            *(security, "CredentialsBinding", name, namespace),
+            security,
+            "CredentialsBinding",
+            name,
+            namespace,
             provider={"type": provider},
             credentialsRef=reference,
         ),

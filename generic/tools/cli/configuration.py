@@ -80,7 +80,9 @@ def _openapi(classes: Iterable[type]) -> Raw:
 @click.argument("references", nargs=-1, required=True, metavar="MODULE:OBJECT...")
 @types_option
 @click.option(
-    *("--file", "-f", "files"),
+    "--file",
+    "-f",
+    "files",
     type=click.File("rb"),
     multiple=True,
     required=True,

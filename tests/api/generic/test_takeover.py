@@ -428,7 +428,10 @@ class OnePool(GenericWorker):
     def machine_deployments(self, ctx, worker, cluster):
         [pool] = worker.spec.pools
         group = in_zone(
-            *(worker, pool, cluster, 0),
+            worker,
+            pool,
+            cluster,
+            0,
             hash="0a1b2",
             secret_data={"userData": b"x"},
             provider="test",

@@ -92,7 +92,9 @@ def seed_object(client: Client, namespace: str, content: Content) -> None:
     wanted = manifest(
         MACHINE_CLASSES.api_version,
         "MachineClass",
-        *("whole", namespace, marked(content)),
+        "whole",
+        namespace,
+        marked(content),
         provider="x",
         providerSpec={"settings": content, "list": sorted(content)},
         secretRef={"name": "whole", "namespace": namespace},
