@@ -24,7 +24,7 @@ from generic.library.worker import (
     in_zone,
     pool_field,
     pool_hash,
-    technical_id_of,
+    require_technical_id,
     user_data,
 )
 
@@ -46,7 +46,7 @@ class AwsWorker(OnAws, GenericWorker[WorkerConfig]):
     ) -> Sequence[MachineGroup]:
         """Return one for each zone of each pool. Raises ConfigurationError."""
         reported = infrastructure_of(worker)
-        technical_id = technical_id_of(cluster)
+        technical_id = require_technical_id(cluster)
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
@@ -84,7 +84,7 @@ def _groups(
     in_place = machineclass.hash_items_in_place(pool)
     hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
     data = {"userData": user_data(ctx.client, worker, pool)}
-    technical_id = technical_id_of(cluster)
+    technical_id = require_technical_id(cluster)
     if not pool.zones:
         raise ConfigurationError(
             f"{pool_field(worker, pool, 'zones')}: expected at least one zone, got none; "

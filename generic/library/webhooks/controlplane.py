@@ -8,6 +8,7 @@ webhook for the others.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import attrs
@@ -43,9 +44,11 @@ KUBELET_CONFIG = "/var/lib/kubelet/config/kubelet"
 KUBELET_UNIT = "kubelet.service"
 CLOUD_PROVIDER_CONFIG = "/var/lib/kubelet/cloudprovider.conf"
 KERNEL_SETTINGS = "/etc/sysctl.d/99-k8s-general.conf"
-OF_NODES = {"purpose": 'object.spec.purpose == "reconcile"'}
+OF_NODES: Mapping[str, str] = MappingProxyType({"purpose": 'object.spec.purpose == "reconcile"'})
 """Conditions for the OperatingSystemConfigs that nodes apply."""
-OF_USER_DATA = {"purpose": 'object.spec.purpose == "provision"'}
+OF_USER_DATA: Mapping[str, str] = MappingProxyType(
+    {"purpose": 'object.spec.purpose == "provision"'}
+)
 """Conditions for those that become user data, whose size the cloud limits."""
 _POOL = "worker.gardener.cloud/pool"
 _METRICS_PORT = 10259

@@ -7,7 +7,7 @@ from generic.library.worker.group import (
     MachineGroup as MachineGroup,
     in_zone as in_zone,
     share_of_zone as share_of_zone,
-    technical_id_of as technical_id_of,
+    require_technical_id as require_technical_id,
 )
 from generic.library.worker.images import (
     ProviderImage as ProviderImage,

@@ -150,7 +150,7 @@ def _image_labels(pool: v1alpha1.WorkerPool) -> dict[str, str]:
     return {key: value for key, value in labels.items() if _LABEL_VALUE.fullmatch(value)}
 
 
-def technical_id_of(cluster: Cluster) -> str:
+def require_technical_id(cluster: Cluster) -> str:
     """Return the shoot's technical ID, the prefix of all names of machine objects.
 
     It differs from the Worker's namespace for self-hosted shoots (Gardener documentation,
@@ -195,7 +195,7 @@ def in_zone(
     fields.
     """
     zones = max(1, len(pool.zones))
-    name = f"{technical_id_of(cluster)}-{pool.name}-z{index + 1}"
+    name = f"{require_technical_id(cluster)}-{pool.name}-z{index + 1}"
     settings = pool.machine_controller_manager
     preserved = settings.auto_preserve_failed_machine_max if settings else None
     provided["labels"] = {**pool.labels, **provided.get("labels", {})}

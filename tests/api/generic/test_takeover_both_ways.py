@@ -56,7 +56,7 @@ from generic.library.worker import (
     ProviderImage,
     in_zone,
     pool_hash,
-    technical_id_of,
+    require_technical_id,
     use_images,
     user_data,
 )
@@ -173,7 +173,7 @@ class LocalWorker(GenericWorker):
 
     def machine_deployments(self, ctx, worker, cluster):
         pools = worker.spec.pools
-        technical_id = technical_id_of(cluster)
+        technical_id = require_technical_id(cluster)
         images = use_images(LocalImage, worker, pools, cluster, forms.LOCAL)
         groups = []
         for pool, image in zip(pools, images, strict=True):
