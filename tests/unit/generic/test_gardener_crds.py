@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
+from generic.testing.landscape.programs import gardener_version
 
 AGE = ".metadata.creationTimestamp"
 CLASSES: tuple[type[Object], ...] = (*KINDS, Cluster, ManagedResource, *MACHINE_KINDS)
@@ -136,6 +138,13 @@ def differences(kind: str, manifest: dict[str, Any]) -> list[str]:
     both = wanted.keys() & found.keys()
     lines += [f"{p}: {found[p]}, not {wanted[p]}" for p in both if found[p] != wanted[p]]
     return sorted(lines)
+
+
+@pytest.mark.parametrize("path", ["gardener_crds.yaml", "api/generic/golibrary/go.mod"])
+def test_facts_and_the_go_library_have_the_version_of_gardener_that_the_landscape_runs(path):
+    text = (Path(__file__).parents[2] / path).read_text()
+    (named,) = re.findall(r"^(?:# Facts.*Gardener|.*gardener/gardener) (v\S+)", text, re.MULTILINE)
+    assert named == gardener_version()
 
 
 def test_the_table_has_every_kind_of_gardener_that_we_generate_a_crd_for():
