@@ -4,6 +4,7 @@ Each call is one appending write to a file, so that lines of several processes d
 line is lost when its process is killed.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -27,7 +28,6 @@ from actuator.interface import (
     Resource,
     WrappedActuator,
 )
-from generic.kube.canonical import digest
 from generic.testing.garden import SHOOT
 
 T = TypeVar("T")
@@ -164,7 +164,6 @@ class RecordingActuator(WrappedActuator):
     def _around(
         self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
     ) -> T:
-        state = getattr(obj.status, "state", None)
         call = ObservedCall(
             seed=self._seed,
             operation=operation,
@@ -172,7 +171,7 @@ class RecordingActuator(WrappedActuator):
             shoot=obj.metadata.labels.get(SHOOT, ""),
             name=obj.metadata.name,
             at=time.monotonic(),
-            state="" if state is None else digest(state),
+            state=digest(getattr(obj.status, "state", None)),
         )
         _append(self._path, json.dumps(attrs.asdict(call)))
         return work(ctx, obj, cluster)
@@ -187,6 +186,13 @@ def read_calls(path: Path, began: float) -> list[ObservedCall]:
     """Return the recorded operations, in order; `at` in seconds since `began`."""
     calls = [cattrs.structure(json.loads(line), ObservedCall) for line in read_lines(path)]
     return [attrs.evolve(call, at=call.at - began) for call in calls]
+
+
+def digest(value: object) -> str:
+    """Return a short digest that is equal for equal JSON; "" for None."""
+    if value is None:
+        return ""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _append(path: Path, line: str) -> None:

@@ -6,9 +6,8 @@ import attrs
 
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
-from generic.kube.canonical import digest
 from generic.library.lookup import find
-from generic.testing.drill.kills.calls import ObservedCall
+from generic.testing.drill.kills.calls import ObservedCall, digest
 from generic.testing.drill.kills.processes import Victim
 from generic.testing.drill.migration.rules import DESTINATION, Arrival
 from generic.testing.garden import (
