@@ -53,7 +53,7 @@ class Resource:
 
     api_version: str = attrs.field(validator=_check_version)
     plural: str = attrs.field(validator=_check_plural)
-    namespaced: bool = True
+    namespaced: bool = attrs.field(default=True, kw_only=True)
 
     @property
     def group(self) -> str:
@@ -82,7 +82,7 @@ CONFIG_MAPS = Resource("v1", "configmaps")
 
 def resource_of(kind: Kind) -> Resource:
     """Return the location of objects of `kind`."""
-    return Resource(kind.api_version, kind.plural, kind.namespaced)
+    return Resource(kind.api_version, kind.plural, namespaced=kind.namespaced)
 
 
 def _resource(given: Resource | type[Object]) -> Resource:

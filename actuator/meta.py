@@ -75,7 +75,7 @@ def _difference(pattern: str) -> str:
     return found[0] if found else ""
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class Schema:
     """Schema of a field, or of a list's entries, beyond the type: `Annotated[T, Schema(...)]`.
 

@@ -49,7 +49,7 @@ class Watch:
     resource: Resource
     mapper: Mapper
     predicates: tuple[Predicate, ...] = attrs.field(default=(), converter=_each)
-    only_with_ignore_operation_annotation: bool = False
+    only_with_ignore_operation_annotation: bool = attrs.field(default=False, kw_only=True)
 
     def requests(self, event: Event[Header], known: KnownObjects) -> list[Request]:
         """Return the objects that the event triggers, without duplicates."""
@@ -83,9 +83,13 @@ visible in its status only, and only metadata of watched resources is read.
 """
 
 _TRIGGERS: Mapping[Trigger, Watch] = {
-    Trigger.CLUSTER: Watch(CLUSTERS, in_clusters_namespace, (), True),
-    Trigger.SECRET: Watch(SECRETS, by_secret_reference, (), True),
-    Trigger.NAMESPACE: Watch(NAMESPACES, of_shoot_namespace, (), True),
+    Trigger.CLUSTER: Watch(
+        CLUSTERS, in_clusters_namespace, only_with_ignore_operation_annotation=True
+    ),
+    Trigger.SECRET: Watch(SECRETS, by_secret_reference, only_with_ignore_operation_annotation=True),
+    Trigger.NAMESPACE: Watch(
+        NAMESPACES, of_shoot_namespace, only_with_ignore_operation_annotation=True
+    ),
 }
 
 

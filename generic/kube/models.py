@@ -66,7 +66,7 @@ def resource_of_class(cls: type) -> Resource:
     kind = found[2]
     group = _GROUP_OF[kind]
     api_version = f"{group}/{version}" if group else version
-    return Resource(api_version, plural_of(kind), kind not in _CLUSTER_SCOPED)
+    return Resource(api_version, plural_of(kind), namespaced=kind not in _CLUSTER_SCOPED)
 
 
 def read_as(cls: type[M], obj: Raw) -> M:

@@ -60,7 +60,7 @@ def grant(client: Client, manager: Manager, name: str) -> None:
     for manifest in manifests(manager, name, user=name):
         plural = f"{manifest['kind'].lower()}s"
         namespaced = "namespace" in manifest["metadata"]
-        client.apply(Resource(manifest["apiVersion"], plural, namespaced), manifest)
+        client.apply(Resource(manifest["apiVersion"], plural, namespaced=namespaced), manifest)
 
 
 def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:

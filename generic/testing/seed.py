@@ -63,7 +63,7 @@ def resource_of_crd(manifest: Raw) -> Resource:
     """Return the resource of a CRD, in its first version."""
     spec = manifest["spec"]
     version = f"{spec['group']}/{spec['versions'][0]['name']}"
-    return Resource(version, spec["names"]["plural"], spec["scope"] == "Namespaced")
+    return Resource(version, spec["names"]["plural"], namespaced=spec["scope"] == "Namespaced")
 
 
 def _is_served(client: Client, manifest: Raw) -> bool:

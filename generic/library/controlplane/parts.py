@@ -28,8 +28,8 @@ class Part:
     """One ManagedResource of a control plane."""
 
     name: str
-    in_seed: bool = False
-    overwrite_annotations: bool = False
+    in_seed: bool = attrs.field(default=False, kw_only=True)
+    overwrite_annotations: bool = attrs.field(default=False, kw_only=True)
 
 
 CONFIG = Part("extension-controlplane-configuration-seed", in_seed=True)

@@ -204,7 +204,7 @@ class Garden:
         if not giver or field in manifest["spec"]:
             return {}
         namespace = manifest["metadata"].get("namespace", "")
-        resource = Resource(manifest["apiVersion"], f"{giver.lower()}s", bool(namespace))
+        resource = Resource(manifest["apiVersion"], f"{giver.lower()}s", namespaced=bool(namespace))
         name = manifest["spec"].get("bucketName")
         with suppress(NotFound):  # the seed has no such kind, or no such bucket
             one = [] if name is None else [self.client.get(resource, name, namespace)]

@@ -114,4 +114,4 @@ def _served(client: HttpClient, reader: Reader) -> Iterator[tuple[Resource, str]
             continue
         for obj in served:
             if {"list", "delete"} <= set(obj["verbs"]):
-                yield Resource(version, obj["name"], obj["namespaced"]), obj["kind"]
+                yield Resource(version, obj["name"], namespaced=obj["namespaced"]), obj["kind"]

@@ -138,7 +138,8 @@ def test_a_crd_without_the_subresource_status_does_not_make_its_objects_disappea
     with pytest.raises(NotServed):
         admin.list(Resource(f"{group}/v1", "others"))
     admin.delete(
-        Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", False), f"things.{group}"
+        Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False),
+        f"things.{group}",
     )
 
 

@@ -35,8 +35,12 @@ from tests.support.cluster.harness import Script, Seed, cluster_rules, eventuall
 from tests.support.objects import builders
 
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
-POLICIES = Resource("admissionregistration.k8s.io/v1", "mutatingadmissionpolicies", False)
-BINDINGS = Resource("admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings", False)
+POLICIES = Resource(
+    "admissionregistration.k8s.io/v1", "mutatingadmissionpolicies", namespaced=False
+)
+BINDINGS = Resource(
+    "admissionregistration.k8s.io/v1", "mutatingadmissionpolicybindings", namespaced=False
+)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -117,7 +117,7 @@ def test_a_type_that_is_not_installed_is_nothing_to_delete(admin, namespace):
     ],
 )
 def test_a_resource_shared_with_others_needs_a_selector(version, plural, namespaced):
-    resource = Resource(version, plural, namespaced)
+    resource = Resource(version, plural, namespaced=namespaced)
     with pytest.raises(ValueError, match="label_selector"):
         SeedObjects(resource)
     SeedObjects(resource, label_selector="a=b")

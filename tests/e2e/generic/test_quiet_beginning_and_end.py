@@ -53,7 +53,7 @@ def make_manager(environment):
 def remove_roles(client, manager):
     for manifest in manifests(manager, USER, user=USER):
         meta = manifest["metadata"]
-        resource = Resource(RBAC, f"{manifest['kind'].lower()}s", "namespace" in meta)
+        resource = Resource(RBAC, f"{manifest['kind'].lower()}s", namespaced="namespace" in meta)
         client.delete(resource, meta["name"], meta.get("namespace", ""))
 
 

@@ -106,7 +106,7 @@ class Kubectl:
     def _discover(self, name: str) -> dict[str, Resource]:
         found: dict[str, Resource] = {}
         for version, obj in self._served():
-            resource = Resource(version, obj["name"], obj["namespaced"])
+            resource = Resource(version, obj["name"], namespaced=obj["namespaced"])
             words = {obj["name"], obj["singularName"], obj["kind"], *obj.get("shortNames", ())}
             for word in {*words, *map(str.lower, words)}:
                 found.setdefault(word, resource)
