@@ -303,7 +303,7 @@ def test_garbage_ends_its_connection_only(serve, case, caplog):
     raw = served.raw()
     try:
         raw.sendall(GARBAGE[case])
-        raw.settimeout(3)
+        raw.settimeout(10)
         answer = raw.recv(4096)
         assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 501"))
         assert b"Connection: close" in answer
@@ -368,7 +368,7 @@ def test_clients_that_are_slow_to_send_keep_no_memory_from_others(serve, monkeyp
     assert served.ask("mark")["allowed"]
     large = served.raw()
     large.sendall(text)
-    large.settimeout(3)
+    large.settimeout(10)
     assert large.recv(15) == b"HTTP/1.1 200 OK"
     eventually(lambda: sum(served.server._received.values()) <= 2**19)
 
@@ -417,8 +417,8 @@ def test_slowclients_are_closed(serve, monkeypatch):
     silent.connect()
     slow = served.raw()
     slow.sendall(b"POST /webhooks/mark HTTP/1.1\r\n")
-    slow.settimeout(3)
-    silent.sock.settimeout(3)
+    slow.settimeout(10)
+    silent.sock.settimeout(10)
     begin = time.monotonic()
     assert served.ask("mark")["allowed"]
     for item in (slow, silent.sock):
