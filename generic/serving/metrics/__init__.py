@@ -15,6 +15,29 @@ declares but never registers).
 There is no global registry: each Metrics has its own, so two in one process are independent.
 """
 
-from actuator.facade import public_names
+from generic.serving.metrics.controllers import ControllerMetrics
+from generic.serving.metrics.queues import QueueMetrics
+from generic.serving.metrics.registry import Metrics, version
+from generic.serving.metrics.terminating import Terminating
+from generic.serving.metrics.values import (
+    OPERATIONS,
+    Outcome,
+    ReconcileResult,
+    RelistReason,
+    TerminatingState,
+    TryResult,
+)
 
-__all__, __getattr__ = public_names(__name__, __file__)
+__all__ = [
+    "OPERATIONS",
+    "ControllerMetrics",
+    "Metrics",
+    "Outcome",
+    "QueueMetrics",
+    "ReconcileResult",
+    "RelistReason",
+    "Terminating",
+    "TerminatingState",
+    "TryResult",
+    "version",
+]

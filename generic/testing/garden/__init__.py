@@ -6,6 +6,22 @@ gardenlet's order, with its annotations and waits (Gardener documentation, "Exte
 "Control Plane Migration", "Force Deletion").
 """
 
-from actuator.facade import public_names
+from generic.kube.clusters import NAMESPACES
+from generic.testing.garden.flows import GardenletFlows
+from generic.testing.garden.gardenlet import SHOOT, Garden, SeedShoot, resource_of_manifest
+from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
+from generic.testing.garden.state import ExtensionState, ShootState
 
-__all__, __getattr__ = public_names(__name__, __file__)
+__all__ = [
+    "NAMESPACES",
+    "SHOOT",
+    "ExtensionState",
+    "Garden",
+    "GardenletFlows",
+    "SeedShoot",
+    "ShootState",
+    "error_of",
+    "not_migrated_because",
+    "not_ready_because",
+    "resource_of_manifest",
+]
