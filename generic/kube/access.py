@@ -29,6 +29,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.connecting import Route
 from generic.kube.execplugin import run_plugin
 from generic.kube.kubeconfig import InlineKubeconfig, LocalKubeconfig, read_files
+from generic.kube.printable import one_line
 from generic.kube.transport import HttpTransport
 
 logger = logging.getLogger(__name__)
@@ -169,7 +170,7 @@ def _found(kubeconfig: Path | InlineKubeconfig | None, context: str | None) -> L
     try:
         return read_files(f"kubeconfig {path}", parts, context)
     except (ConfigurationError, OSError, ValueError, RecursionError) as error:
-        why = f"{_one_line(error)}; correct the file"
+        why = f"{one_line(error)}; correct the file"
         raise ConfigurationError(f"cannot load kubeconfig {path}: {why}") from error
 
 
@@ -180,7 +181,7 @@ def service_account() -> InlineKubeconfig:
         ca = (_SERVICE_ACCOUNT / "ca.crt").read_bytes()
         token = (_SERVICE_ACCOUNT / "token").read_text().strip()
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{_POD} cannot be used: {_one_line(error)}") from error
+        raise ConfigurationError(f"{_POD} cannot be used: {one_line(error)}") from error
     if not (ca and token and host and port):
         raise ConfigurationError(f"{_POD} cannot be used: its CA, token, host or port is empty")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
@@ -277,7 +278,3 @@ def _authenticate(source: str, tls: ssl.SSLContext, certificate: str, key: str |
         tls.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{source}: cannot use its client-certificate: {error}") from error
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

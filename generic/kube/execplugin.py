@@ -18,6 +18,7 @@ import attrs
 from actuator.errors import ConfigurationError
 from actuator.meta import parse_time
 from generic.kube.kubeconfig import InlineKubeconfig, LocalKubeconfig
+from generic.kube.printable import one_line
 
 PLUGIN_SECONDS = 60.0
 PERSON_SECONDS = 300.0
@@ -38,7 +39,7 @@ def run_plugin(found: LocalKubeconfig) -> LocalKubeconfig:
         status = _status(_output(plugin, folder, _cluster(found.inline, cluster)), plugin)
         inline, expires = _credentials(found.inline, status)
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        why = (" ".join(str(error).split()) or type(error).__name__)[:_MAX_REASON]
+        why = one_line(error)[:_MAX_REASON]
         raise ConfigurationError(
             f"{found.name}: no credentials: {why}; install the program, or correct the entry "
             "`exec` of the user"

@@ -131,7 +131,9 @@ class Keeper(Collector):
             found[orphan.spec.resource_type, former.kind, orphan.state.value] += 1
             if orphan.is_open:
                 still_open.add(former.uid)
-                open_since += filter(None, [_recorded(orphan)])
+                since = _recorded(orphan)
+                if since is not None:
+                    open_since.append(since)
         counts: Counter[_Labels] = Counter()
         for (type_, kind, state), number in sorted(found.items()):
             counts[kind, self._bounded(type_), state] += number
