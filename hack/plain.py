@@ -100,12 +100,15 @@ def _text(node: ast.expr) -> str:
 
 
 def repeated(codes: Iterable[str]) -> Iterator[str]:
-    """Yield each public class name that two modules define, except kinds on the wire."""
+    """Yield each class name that two modules define, except kinds on the wire.
+
+    `_Event` counts as `Event`.
+    """
     names = Counter(
-        node.name
+        node.name.lstrip("_")
         for code in codes
         for node in ast.parse(code).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef)
     )
     yield from sorted(
         name for name, times in names.items() if times > 1 and name not in ON_THE_WIRE

@@ -19,7 +19,7 @@ _create_access_key = access_control.create_access_key
 _MOTO: Any = access_control
 
 
-class _Request(access_control.IAMRequest):
+class _CheckedRequest(access_control.IAMRequest):
     """A request whose credentials are checked."""
 
     def __init__(self, **given: Any) -> None:
@@ -51,7 +51,7 @@ class _Request(access_control.IAMRequest):
 def _request(**given: Any) -> Any:
     if given["action"] == "AssumeRoleWithWebIdentity":
         return SimpleNamespace(check_signature=bool, check_action_permitted=bool)  # accept it
-    return _Request(**given)
+    return _CheckedRequest(**given)
 
 
 def _active_key(account_id: str, partition: str, access_key_id: str, headers: Any) -> Any:

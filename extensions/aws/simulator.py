@@ -39,7 +39,7 @@ class _Quiet(WSGIRequestHandler):
         logging.getLogger(__name__).debug(message, *args)
 
 
-class _Door(ThreadedWSGIServer):
+class _MotoServer(ThreadedWSGIServer):
     """A free port of the loopback interface on which moto responds while it is open."""
 
     def __init__(self, answer: Callable[..., Iterable[bytes]]) -> None:
@@ -62,43 +62,43 @@ class Simulator:
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()  # moto's account is not thread-safe
         self._app = DomainDispatcherApplication(create_backend_app)
-        self._doors: list[_Door] = []
+        self._servers: list[_MotoServer] = []
         """That of the extension, and that of the administrator."""
 
     @property
     def url(self) -> str:
         """The extension's endpoint."""
-        return self._doors[0].url
+        return self._servers[0].url
 
     def start(self) -> "SimulatedAccount":
         """Start an empty account with IAM enforced; return its administrator."""
-        self._doors = [_Door(self._answer), _Door(self._answer)]
-        for door in self._doors:
-            threading.Thread(target=door.serve_forever, daemon=True).start()
+        self._servers = [_MotoServer(self._answer), _MotoServer(self._answer)]
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
         simulated_ec2.correct()
         simulated_iam.correct()
         simulated_route53.correct()
         moto_api_backend.reset()
         _check_credentials_after(inf)
-        account = SimulatedAccount(self._doors[1].url)
+        account = SimulatedAccount(self._servers[1].url)
         _check_credentials_after(0)
         return account
 
     def shut(self) -> None:
         """Make every request of the extension fail at once; the administrator's still work."""
-        self._doors[0].open = False
+        self._servers[0].open = False
 
     def reopen(self) -> None:
         """Accept the extension's requests again."""
-        self._doors[0].open = True
+        self._servers[0].open = True
 
     def stop(self) -> None:
         """Stop the servers, if they run; the next start in this process clears the account."""
         _check_credentials_after(inf)
-        for door in self._doors:
-            door.shutdown()
-            door.server_close()
-        self._doors = []
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+        self._servers = []
 
     def _answer(self, environ: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with self._one_at_a_time:

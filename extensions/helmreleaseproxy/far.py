@@ -39,20 +39,20 @@ def far_cluster() -> Iterator["Far"]:
         admin.create(_ROLES, role)
         admin.create(_BINDINGS, role_binding(role, _USER))
         kubeconfig = environment.user_kubeconfig(_USER)
-        with _Door(urlsplit(environment.url).port or 0) as door:
+        with _Forwarder(urlsplit(environment.url).port or 0) as door:
             Thread(target=door.serve_forever, name="door", daemon=True).start()
             moved = kubeconfig.read_bytes().replace(environment.url.encode(), door.url.encode())
             yield Far(admin, connect(kubeconfig), door, moved)
             door.shutdown()
 
 
-class _Door(ThreadingTCPServer):
+class _Forwarder(ThreadingTCPServer):
     """A free port of the loopback interface that leads to the API server while it is open."""
 
     daemon_threads = True
 
     def __init__(self, port: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Connection)
+        super().__init__(("127.0.0.1", 0), _HelmConnection)
         self.behind = ("127.0.0.1", port)
         self.open = True
 
@@ -66,10 +66,10 @@ class _Door(ThreadingTCPServer):
         return self.open
 
 
-class _Connection(BaseRequestHandler):
+class _HelmConnection(BaseRequestHandler):
     """A connection of helm, whose bytes are passed on in both directions."""
 
-    server: _Door
+    server: _Forwarder
 
     def handle(self) -> None:
         """See BaseRequestHandler."""
@@ -94,7 +94,7 @@ class Far:
 
     _admin: Client
     _user: Client
-    _door: _Door
+    _door: _Forwarder
     kubeconfig: bytes
     """Helm's own."""
 

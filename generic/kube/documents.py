@@ -21,7 +21,7 @@ _Text = str | None
 _Texts = dict[str, str] | None
 
 
-class _Owner(TypedDict, total=False):
+class _OwnerFields(TypedDict, total=False):
     apiVersion: _Text
     kind: _Text
     name: _Text
@@ -30,7 +30,7 @@ class _Owner(TypedDict, total=False):
     blockOwnerDeletion: bool | None
 
 
-class _Meta(TypedDict, total=False):
+class _MetaFields(TypedDict, total=False):
     """All fields of ObjectMeta, because a Cluster with one field of a wrong type is unreadable."""
 
     name: _Text
@@ -45,36 +45,36 @@ class _Meta(TypedDict, total=False):
     labels: _Texts
     annotations: _Texts
     finalizers: list[str] | None
-    ownerReferences: list[_Owner] | None
+    ownerReferences: list[_OwnerFields] | None
 
 
-class _Reference(TypedDict, total=False):
+class _ReferenceFields(TypedDict, total=False):
     kind: _Text
     name: _Text
     namespace: _Text
 
 
-class _Operation(TypedDict, total=False):
+class _OperationFields(TypedDict, total=False):
     type: _Text
     state: _Text
 
 
-class _Condition(TypedDict, total=False):
+class _ConditionFields(TypedDict, total=False):
     type: _Text
     status: _Text
 
 
 class _Status(TypedDict, total=False):
-    lastOperation: _Operation | None
+    lastOperation: _OperationFields | None
     lastError: dict[str, msgspec.Raw] | None
-    conditions: list[_Condition] | None
+    conditions: list[_ConditionFields] | None
 
 
 class _ShootMeta(TypedDict, total=False):
     annotations: _Texts
 
 
-class _Shoot(TypedDict, total=False):
+class _ShootFields(TypedDict, total=False):
     metadata: _ShootMeta | None
     status: _Status | None
 
@@ -84,29 +84,29 @@ _Spec = TypedDict(
     {
         "type": _Text,
         "class": _Text,
-        "secretRef": _Reference | None,
-        "credentialsRef": _Reference | None,
-        "shoot": _Shoot | None,
+        "secretRef": _ReferenceFields | None,
+        "credentialsRef": _ReferenceFields | None,
+        "shoot": _ShootFields | None,
     },
     total=False,
 )
 
 
-class _Fields(TypedDict, total=False):
+class _ObjectFields(TypedDict, total=False):
     apiVersion: _Text
     kind: _Text
-    metadata: _Meta
+    metadata: _MetaFields
     spec: _Spec | None
     status: _Status | None
 
 
-class _Event(msgspec.Struct):
+class _WatchEvent(msgspec.Struct):
     type: str
     object: msgspec.Raw
 
 
-_EVENT = msgspec.json.Decoder(_Event)
-_FIELDS = msgspec.json.Decoder(_Fields)
+_EVENT = msgspec.json.Decoder(_WatchEvent)
+_FIELDS = msgspec.json.Decoder(_ObjectFields)
 _ENCODER = msgspec.json.Encoder()
 _TEXT = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])

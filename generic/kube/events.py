@@ -35,7 +35,7 @@ REASON_LENGTH = 128  # characters, limit of the API server
 MESSAGE_BYTES = 1024  # limit of the API server
 
 
-class _Recorded(Struct):
+class _SentEvent(Struct):
     """An event whose repeats are merged into it."""
 
     namespace: str
@@ -52,7 +52,7 @@ class EventRecorder:
         self._component = component
         self._clock = clock
         self._lock = threading.Lock()
-        self._recent: OrderedDict[bytes, _Recorded] = OrderedDict()
+        self._recent: OrderedDict[bytes, _SentEvent] = OrderedDict()
 
     def record(
         self,
@@ -87,7 +87,7 @@ class EventRecorder:
             fields = {"object": _text(about), "reason": reason, "error": str(error)}
             logger.warning("event write failed", extra={"fields": fields})
 
-    def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
+    def _remember(self, about: About, reason: str, message: str) -> tuple[_SentEvent, int]:
         """Return the event to create or to count up, and its new count."""
         texts = f"{about['uid']}\n{reason}\n{message}".encode(errors="replace")  # of any length
         key = hashlib.blake2b(texts, digest_size=16).digest()
@@ -96,14 +96,14 @@ class EventRecorder:
             recorded = self._recent.get(key)
             if recorded is None or now >= recorded.since + MERGE_SECONDS:
                 name = _name(about, secrets.token_hex(8))
-                recorded = self._recent[key] = _Recorded(_namespace(about), name, now)
+                recorded = self._recent[key] = _SentEvent(_namespace(about), name, now)
                 self._recent.move_to_end(key)
             if len(self._recent) > REMEMBERED:
                 self._recent.popitem(last=False)
             recorded.count += 1
             return recorded, recorded.count
 
-    def _count_up(self, recorded: _Recorded, count: int) -> bool:
+    def _count_up(self, recorded: _SentEvent, count: int) -> bool:
         """Increase the count of the event; return whether the event exists."""
         patch = {"count": count, "lastTimestamp": format_time(self._clock.now())}
         try:

@@ -58,7 +58,7 @@ class HttpTransport:
         self._host = url.netloc.rpartition("@")[2]
         self._is_trusted = is_trusted
         self._most_idle = connections
-        self._idle: deque[_Connection] = deque()
+        self._idle: deque[_KeptConnection] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
     def request(
@@ -92,7 +92,7 @@ class HttpTransport:
             raise
         return Response(connection, self)
 
-    def keep(self, connection: "_Connection") -> None:
+    def keep(self, connection: "_KeptConnection") -> None:
         """Keep a connection for the next request, unless enough are idle."""
         connection.release()
         if len(self._idle) < self._most_idle:
@@ -100,7 +100,7 @@ class HttpTransport:
         else:
             connection.close()
 
-    def _kept(self, end: float) -> "_Connection | None":
+    def _kept(self, end: float) -> "_KeptConnection | None":
         """Return an idle connection that the server has not closed."""
         while True:
             try:
@@ -112,10 +112,10 @@ class HttpTransport:
                 return connection
             connection.close()
 
-    def _connect(self, timeout: float | None, end: float) -> "_Connection":
+    def _connect(self, timeout: float | None, end: float) -> "_KeptConnection":
         seconds = min(connecting.CONNECT_SECONDS, inf if timeout is None else timeout)
         try:
-            return _Connection(*self._route.connect(seconds, end), seconds)
+            return _KeptConnection(*self._route.connect(seconds, end), seconds)
         except TimeoutError as error:
             raise ConnectionError(f"no connection within {seconds:.2g} s") from error
         except OSError:
@@ -124,7 +124,7 @@ class HttpTransport:
             raise ConnectionError("the host name of the server cannot be used") from error
 
 
-class _Connection:
+class _KeptConnection:
     """A connection, and the answer that is being read from it. Methods `on_…` are the parser's."""
 
     def __init__(self, connected: Any, release: Callable[[], None], timeout: float) -> None:
@@ -223,7 +223,7 @@ class _Connection:
 class Response:
     """An answer. Its connection is free for others once `chunks` ends."""
 
-    def __init__(self, connection: _Connection, transport: HttpTransport) -> None:
+    def __init__(self, connection: _KeptConnection, transport: HttpTransport) -> None:
         self.status = connection.status
         self._headers = connection.headers
         self._connection = connection
@@ -269,6 +269,6 @@ class Response:
             self._connection.close()
 
 
-def _close_all(idle: deque[_Connection]) -> None:
+def _close_all(idle: deque[_KeptConnection]) -> None:
     while idle:
         idle.pop().close()

@@ -33,7 +33,7 @@ class HealthServer(HttpServer):
         metrics: Callable[[], tuple[bytes, str]] | None = None,
     ) -> None:
         """`remarks` returns lines that /readyz shows besides the checks, without failing."""
-        super().__init__(address, _Handler)
+        super().__init__(address, _HealthHandler)
         self.pages: dict[str, Callable[[bool], _Answer]] = {}
         if healthz is not None:
             self.pages["/healthz"] = lambda verbose: _run(healthz, verbose=verbose)
@@ -61,7 +61,7 @@ def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool)
     return 503 if failed else 200, ("\n".join(lines) + "\n").encode(), _TEXT
 
 
-class _Handler(Handler):
+class _HealthHandler(Handler):
     server: HealthServer
 
     def respond(self) -> None:

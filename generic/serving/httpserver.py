@@ -105,7 +105,7 @@ class _State(Enum):
     """Its last request is answered."""
 
 
-class _Connection(Struct):
+class _Accepted(Struct):
     peer: str
     """The address of the client."""
     since: float
@@ -235,7 +235,7 @@ class HttpServer:
         self._handler = handler
         self.draining = False
         """Whether connections are closed after their next answer; new ones are still accepted."""
-        self._open: dict[socket.socket, _Connection] = {}
+        self._open: dict[socket.socket, _Accepted] = {}
         self._lock = threading.Lock()
         self._listener: socket.socket | None = None
 
@@ -362,7 +362,7 @@ class HttpServer:
                     return False
                 del self._open[closed]
                 _shut(closed)  # its thread reads the end, and closes it
-            self._open[connection] = _Connection(peer, time.monotonic())
+            self._open[connection] = _Accepted(peer, time.monotonic())
         return True
 
     def _choose(self) -> socket.socket | None:

@@ -82,7 +82,7 @@ def configure(
     """
     if isinstance(sys.stdout, TextIOWrapper):  # to a pipe, Python writes blocks of 8 KiB
         sys.stdout.reconfigure(line_buffering=True)
-    handler = _Handler()
+    handler = _OwnHandler()
     tracebacks = level == "debug"
     if format == "json":
         handler.setFormatter(JsonFormatter(tracebacks=tracebacks))
@@ -93,13 +93,13 @@ def configure(
     if collapse:
         handler.addFilter(Repetitions())
     root = logging.getLogger()
-    for old in [h for h in root.handlers if isinstance(h, _Handler)]:
+    for old in [h for h in root.handlers if isinstance(h, _OwnHandler)]:
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper())
 
 
-class _Handler(logging.Handler):
+class _OwnHandler(logging.Handler):
     """A class of its own, so that `configure` recognizes its handler.
 
     The stream is the stderr at the time of the line, which a program may replace or close.

@@ -45,7 +45,7 @@ class Figures:
     memory_more: int
 
 
-class Hanging(Actuator[Infrastructure]):
+class HangingDeletions(Actuator[Infrastructure]):
     """Reconciles at once; never returns from a call for a deletion."""
 
     def __init__(self, gate: threading.Event, *, unresponsive: bool) -> None:
@@ -87,7 +87,7 @@ def measure(
         shutdown_timeout=1.0,
     )
     manager = Manager(options)
-    manager.add(Hanging(gate, unresponsive=unresponsive), type=shoot.technical_id)
+    manager.add(HangingDeletions(gate, unresponsive=unresponsive), type=shoot.technical_id)
     manager.start()
     try:
         return _measure(admin, garden, shoot, objects)

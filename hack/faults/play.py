@@ -87,7 +87,7 @@ def play(script: Sequence[FaultStep], stage: FaultStage, stop: threading.Event) 
     Raises ConfigurationError before the first step if the stage lacks a target, and the errors of
     steps that cannot be done or undone (ApiError, EnvtestError).
     """
-    _Play(script, stage, stop).run()
+    _PlayedSteps(script, stage, stop).run()
 
 
 _Undo = Callable[[], None]
@@ -100,7 +100,7 @@ class _Begun:
     until: float
 
 
-class _Play:
+class _PlayedSteps:
     """The pending and the active steps.
 
     A step that fails because the API server does not answer is retried: another step may have to

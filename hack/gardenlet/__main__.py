@@ -16,7 +16,7 @@ from hack.gardenlet.player import RECORDED
 from hack.gardenlet.protocol import Known, Recording, read, written
 from hack.gardenlet.reduction import flows_of, retried_in
 from hack.gardenlet.waits import waits
-from hack.gardenlet.watching import Version, load
+from hack.gardenlet.watching import ObjectVersion, load
 
 FILE = Path(__file__).parents[2] / "tests" / "api" / "gardenlet" / "recording.json"
 _GARDEN = "garden.jsonl"
@@ -38,7 +38,7 @@ def main() -> None:
     print(f"wrote {FILE}")
 
 
-def _played(folder: Path | None) -> tuple[list[list[Version]], list[Version]]:
+def _played(folder: Path | None) -> tuple[list[list[ObjectVersion]], list[ObjectVersion]]:
     logs = Logs()
     try:
         play(logs, print)
@@ -52,7 +52,7 @@ def _played(folder: Path | None) -> tuple[list[list[Version]], list[Version]]:
 
 
 def recording_of(
-    seeds: Sequence[list[Version]], garden: list[Version], known: tuple[Known, ...]
+    seeds: Sequence[list[ObjectVersion]], garden: list[ObjectVersion], known: tuple[Known, ...]
 ) -> Recording:
     """Reduce the logs of the seeds and of their garden."""
     flows = flows_of(seeds, RECORDED, retried_in(garden))

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping
 from generic.controller.predicates import TIMESTAMP
 from generic.testing.garden.readiness import error_of
 from generic.testing.watching import DELETED
-from hack.gardenlet.watching import Version
+from hack.gardenlet.watching import ObjectVersion
 
 _NAMED = re.compile(r"\bwaiting for ([A-Z][A-Za-z]+) (shoot--[a-z0-9-]+)/")
 _Kind = tuple[str, str]
 
 
-def shown_after(seed: Iterable[Version], garden: Iterable[Version]) -> Mapping[str, float]:
+def shown_after(
+    seed: Iterable[ObjectVersion], garden: Iterable[ObjectVersion]
+) -> Mapping[str, float]:
     """Return, by kind, the shortest time in seconds from a request to the error of its Shoot."""
     began = _requested(seed)
     shown = _shown(garden)
@@ -28,7 +30,7 @@ def shown_after(seed: Iterable[Version], garden: Iterable[Version]) -> Mapping[s
     return shortest
 
 
-def _requested(seed: Iterable[Version]) -> Mapping[_Kind, float]:
+def _requested(seed: Iterable[ObjectVersion]) -> Mapping[_Kind, float]:
     """Return the time of the request that led to the first error of each kind of a shoot."""
     requests: dict[tuple[str, ...], tuple[str, float]] = {}
     began: dict[_Kind, float] = {}
@@ -46,7 +48,7 @@ def _requested(seed: Iterable[Version]) -> Mapping[_Kind, float]:
     return began
 
 
-def _shown(garden: Iterable[Version]) -> Mapping[_Kind, float]:
+def _shown(garden: Iterable[ObjectVersion]) -> Mapping[_Kind, float]:
     """Return the time at which a Shoot first showed an error of each kind."""
     shown: dict[_Kind, float] = {}
     for version in garden:

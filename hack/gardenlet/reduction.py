@@ -16,7 +16,7 @@ from generic.kube.deleting import CONFIRM_DELETION
 from generic.testing.garden.readiness import not_migrated_because, not_ready_because
 from generic.testing.watching import DELETED
 from hack.gardenlet.protocol import DELETION, FlowProtocol, sorted_flow
-from hack.gardenlet.watching import Version
+from hack.gardenlet.watching import ObjectVersion
 from hack.gardenlet.writes import DELETE, is_for_deletion, is_repeated, write_between
 
 CREATE = "create"
@@ -75,7 +75,7 @@ class ReductionRun:
 
 
 def flows_of(
-    logs: Iterable[Iterable[Version]],
+    logs: Iterable[Iterable[ObjectVersion]],
     shoots: Collection[str],
     retried: Collection[tuple[str, str]] = (),
 ) -> Mapping[str, FlowProtocol]:
@@ -92,7 +92,7 @@ def flows_of(
     return {flow: protocol_of(found[flow]) for flow in sorted(found)}
 
 
-def retried_in(garden: Iterable[Version]) -> set[tuple[str, str]]:
+def retried_in(garden: Iterable[ObjectVersion]) -> set[tuple[str, str]]:
     """Return the flows, with their shoots, of which an attempt failed and was retried.
 
     Deletions are retried as long as Bastions exist, without an attempt.
@@ -109,7 +109,7 @@ def retried_in(garden: Iterable[Version]) -> set[tuple[str, str]]:
 
 
 def _runs_of(
-    versions: Iterable[Version], shoots: Collection[str]
+    versions: Iterable[ObjectVersion], shoots: Collection[str]
 ) -> Mapping[tuple[str, str], ReductionRun]:
     """Split the writes to the objects of these shoots into runs, by flow and shoot."""
     found: dict[tuple[str, str], ReductionRun] = defaultdict(ReductionRun)
@@ -171,7 +171,9 @@ def _flow_shown(shoot: Raw, current: str) -> str:
     return str(operation["type"]).lower()
 
 
-def _note(run: ReductionRun, flow: str, key: Object, before: Raw | None, version: Version) -> None:
+def _note(
+    run: ReductionRun, flow: str, key: Object, before: Raw | None, version: ObjectVersion
+) -> None:
     """Add a version to its run."""
     obj = version.obj
     kind = key[0]

@@ -21,7 +21,7 @@ from generic.testing.watching import BOOKMARK, following, newest, short_stream
 
 
 @frozen
-class Version:
+class ObjectVersion:
     """An object after one write, or as it was when it was deleted."""
 
     at: float
@@ -40,7 +40,7 @@ class WatchLog:
     """The versions of all watched objects of one cluster, in the order of their writes."""
 
     def __init__(self) -> None:
-        self._versions: list[Version] = []
+        self._versions: list[ObjectVersion] = []
         self._lock = threading.Lock()
         self.failed: list[str] = []
         """The reasons why versions may be missing."""
@@ -48,9 +48,9 @@ class WatchLog:
     def take(self, event: str, obj: Raw) -> None:
         """Append a version."""
         with self._lock:
-            self._versions.append(Version(time.monotonic(), event, obj))
+            self._versions.append(ObjectVersion(time.monotonic(), event, obj))
 
-    def versions(self) -> list[Version]:
+    def versions(self) -> list[ObjectVersion]:
         """Return all versions in order. Raises RuntimeError if some may be missing."""
         if self.failed:
             raise RuntimeError(f"the recording is incomplete: {'; '.join(self.failed)}")
@@ -65,9 +65,9 @@ class WatchLog:
         path.write_text("\n".join(lines) + "\n")
 
 
-def load(path: Path) -> list[Version]:
+def load(path: Path) -> list[ObjectVersion]:
     """Read the lines that `WatchLog.save` wrote."""
-    return [Version(*json.loads(line)) for line in path.read_text().splitlines()]
+    return [ObjectVersion(*json.loads(line)) for line in path.read_text().splitlines()]
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from actuator.errors import ApiError, api_error
 from generic.kube.documents import Document
 from generic.kube.patches import test
 from generic.kube.tenants import Share
-from generic.kube.transport import _Connection
+from generic.kube.transport import _KeptConnection
 
 
 def frozen_status() -> None:
@@ -100,7 +100,7 @@ def early_bodies() -> None:
         self.pieces.append(data)
         self._size = 0
 
-    _Connection.on_body = on_body
+    _KeptConnection.on_body = on_body
 
 
 def strings_read_again() -> None:

@@ -39,7 +39,7 @@ class InvalidReview(Exception):
     """The body is no AdmissionReview that can be answered."""
 
 
-class _Resource(Struct):
+class _ReviewedResource(Struct):
     group: str = ""
     version: str = ""
     resource: str = ""
@@ -53,7 +53,7 @@ class ReviewRequest(Struct, rename="camel"):
     """The request in an AdmissionReview."""
 
     uid: str
-    resource: _Resource
+    resource: _ReviewedResource
     operation: str
     object: msgspec.Raw = msgspec.Raw(b"null")
     old_object: msgspec.Raw = msgspec.Raw(b"null")
@@ -69,12 +69,12 @@ class _Review(Struct, rename="camel"):
     request: ReviewRequest
 
 
-class _Meta(Struct, rename="camel"):
+class _OldMetadata(Struct, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class _Header(Struct):
-    metadata: _Meta = field(default_factory=_Meta)
+class _OldObject(Struct):
+    metadata: _OldMetadata = field(default_factory=_OldMetadata)
 
 
 @attrs.frozen(kw_only=True)
@@ -150,7 +150,7 @@ def failure(webhook: Webhook, uid: str, reason: str, detail: str = "") -> Review
 
 def _is_deleting(text: msgspec.Raw) -> bool:
     try:
-        return msgspec.json.decode(text, type=_Header).metadata.deletion_timestamp is not None
+        return msgspec.json.decode(text, type=_OldObject).metadata.deletion_timestamp is not None
     except msgspec.MsgspecError:
         return False
 
@@ -194,7 +194,7 @@ def _handled(webhook: Webhook, request: ReviewRequest, client: Client) -> Review
     return ReviewAnswer(uid=request.uid, allowed=True, patch=plain_json(patch, _MAX_BYTES))
 
 
-def _class_of(webhook: Webhook, found: _Resource) -> type[Object]:
+def _class_of(webhook: Webhook, found: _ReviewedResource) -> type[Object]:
     """Return the class by the resource: the object of a sub-resource can have another kind."""
     for cls in webhook.kinds:
         own = cls.KIND

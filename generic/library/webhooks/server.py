@@ -75,7 +75,7 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
     return tls
 
 
-class _Served(Struct, eq=False):
+class _LimitedWebhook(Struct, eq=False):
     """A webhook, with its limits on concurrent requests."""
 
     webhook: Webhook
@@ -125,12 +125,12 @@ class WebhookServer(HttpServer):
         metrics: WebhookMetrics,
     ) -> None:
         """`client` is passed to the handlers."""
-        super().__init__(address, _Handler)
+        super().__init__(address, _ReviewHandler)
         self.small = _Memory(MAX_HANDLED_SMALL)
         self.large = _Memory(MAX_HANDLED)
         self._received: dict[socket.socket, int] = {}
         self._counting = threading.Lock()
-        self.paths = {webhook.path: _Served(webhook) for webhook in webhooks}
+        self.paths = {webhook.path: _LimitedWebhook(webhook) for webhook in webhooks}
         self._client = client
         self._timers = timers
         self._metrics = metrics
@@ -152,7 +152,7 @@ class WebhookServer(HttpServer):
         """Forget the bytes of a body."""
         self._received.pop(connection, None)
 
-    def review(self, served: _Served, request: ReviewRequest, handler: Handler) -> None:
+    def review(self, served: _LimitedWebhook, request: ReviewRequest, handler: Handler) -> None:
         """Answer a request in time."""
         webhook = served.webhook
         began = time.monotonic()
@@ -170,7 +170,7 @@ class WebhookServer(HttpServer):
             end(answer, handler.answer)
 
     def _evaluate(
-        self, served: _Served, request: ReviewRequest, limit: float
+        self, served: _LimitedWebhook, request: ReviewRequest, limit: float
     ) -> ReviewAnswer | None:
         """Return the answer; None if no handler was free in time."""
         if not served.unanswered.acquire(blocking=False):
@@ -194,7 +194,7 @@ class WebhookServer(HttpServer):
             log(f"request {outcome}", extra={"fields": fields})
 
 
-class _Handler(Handler):
+class _ReviewHandler(Handler):
     server: WebhookServer
 
     def respond(self) -> None:
@@ -208,7 +208,7 @@ class _Handler(Handler):
         elif (length := self.find_length(MAX_BODY)) is not None:
             self._review(served, length)
 
-    def _review(self, served: _Served, length: int) -> None:
+    def _review(self, served: _LimitedWebhook, length: int) -> None:
         server = self.server
         memory = server.small if length <= MAX_SMALL else server.large
         try:
@@ -235,7 +235,7 @@ class _Handler(Handler):
                 self.server.receive(self.connection, len(body) - MAX_SMALL)
         return bytes(body)
 
-    def _answer(self, served: _Served, body: bytes) -> None:
+    def _answer(self, served: _LimitedWebhook, body: bytes) -> None:
         try:
             request = parse(body)
         except InvalidReview as error:

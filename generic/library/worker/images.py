@@ -55,19 +55,19 @@ class _Flavor(KeepsUnknownFields):
 
 
 @attrs.frozen(kw_only=True)
-class _Version(_Flavor):
+class _KnownVersion(_Flavor):
     version: str
     capability_flavors: list[_Flavor] | None = None
 
 
 @attrs.frozen(kw_only=True)
-class _Image:
+class _KnownImage:
     name: str
-    versions: list[_Version] = attrs.field(factory=list)
+    versions: list[_KnownVersion] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
-class _Kept(_Flavor):
+class _KeptImage(_Flavor):
     name: str
     version: str
 
@@ -158,7 +158,7 @@ def _of_profile(
 ) -> Iterator[_Candidate]:
     where = f"Cluster {cluster.metadata.name}: spec.cloudProfile.spec.providerConfig.machineImages"
     for machine_image in cluster.provider_profile.get("machineImages") or ():
-        image = decode_at(_Image, machine_image, where)
+        image = decode_at(_KnownImage, machine_image, where)
         for version in image.versions:
             for flavor in _flavors(version, registry.architecture):
                 fields = _in_region(cls, flavor, region)
@@ -181,7 +181,7 @@ def _candidate(entry: Raw, flavor: _Flavor, registry: CapabilityRegistry, where:
     return _Candidate(entry, capabilities, where)
 
 
-def _flavors(version: _Version, default: str) -> Sequence[_Flavor]:
+def _flavors(version: _KnownVersion, default: str) -> Sequence[_Flavor]:
     """Return the flavors of a version; an older one has one for each architecture of its regions.
 
     Each of these has the version's data for all regions, as a fallback (Gardener's extension for
@@ -219,7 +219,7 @@ def _wire_names(cls: type[ProviderImage]) -> set[str]:
 def _of_status(cls: type[T], worker: Worker, registry: CapabilityRegistry) -> Iterator[_Candidate]:
     where = f"Worker {worker.key}: status.providerStatus.machineImages"
     for entry in (worker.status.provider_status or {}).get("machineImages") or ():
-        kept = decode_at(_Kept, entry, where)
+        kept = decode_at(_KeptImage, entry, where)
         if _identifies(cls, entry):
             default = kept.architecture or registry.architecture
             yield _Candidate(entry, {ARCHITECTURE: [default], **kept.capabilities}, where)

@@ -44,7 +44,7 @@ def silent(_line: str) -> None:
 
 
 @frozen
-class _Running:
+class _EnvironmentParts:
     """The parts of a started environment.
 
     The port stays reserved while the environment lives, also while the API server is down.
@@ -74,7 +74,7 @@ class Environment(ClusterAccess):
     ) -> None:
         self._progress = progress
         self._flags = flags or {}
-        self._running: _Running | None = None
+        self._running: _EnvironmentParts | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -99,7 +99,7 @@ class Environment(ClusterAccess):
             raise EnvtestError("the environment is running already")
         binaries = find_binaries(self._progress)
         processes = Processes(Path(tempfile.mkdtemp(prefix="actuator-envtest-")))
-        self._running = _Running(binaries, processes, reserve_port())
+        self._running = _EnvironmentParts(binaries, processes, reserve_port())
         try:
             self._run(KillableServer.ETCD, etcd_command(binaries))
             write_credentials(self)
@@ -153,7 +153,7 @@ class Environment(ClusterAccess):
             running.processes.wait_until(KillableServer.APISERVER, ready, APISERVER_SECONDS)
 
     @property
-    def _started(self) -> _Running:
+    def _started(self) -> _EnvironmentParts:
         if self._running is None:
             raise EnvtestError("the environment is not running")
         return self._running

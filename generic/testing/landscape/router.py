@@ -57,7 +57,7 @@ class Router:
         self._lookup = lookup
         self._routes: dict[str, Routes] = {}
         self._token = secrets.token_urlsafe(32)
-        self._running: _Running | None = None
+        self._running: _RouterThread | None = None
         self.port = 0
         """The port of the loopback address."""
 
@@ -91,7 +91,7 @@ class Router:
             unix.close()
             raise EnvtestError(f"the router cannot listen on {uds}: {error}") from error
         self.port = tcp.getsockname()[1]
-        self._running = _Running(self, unix, tcp)
+        self._running = _RouterThread(self, unix, tcp)
 
     def stop(self) -> None:
         """Stop listening, and end all connections. A second call does nothing."""
@@ -118,7 +118,7 @@ class Router:
         return ports
 
 
-class _Running:
+class _RouterThread:
     """The thread and the connections of a started router."""
 
     def __init__(self, router: Router, unix: socket.socket, tcp: socket.socket) -> None:

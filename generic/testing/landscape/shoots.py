@@ -103,7 +103,7 @@ class ShootApi:
 
 
 @define
-class _Shoot:
+class _SimulatedShoot:
     """The simulated nodes of one shoot, and their port once its authorities exist."""
 
     access: ShootApi
@@ -154,7 +154,7 @@ class SimulatedMachines:
         self._clock = clock
         self._removed = removed
         self._machines = MachineControllers(seed)
-        self._shoots: dict[str, _Shoot] = {}
+        self._shoots: dict[str, _SimulatedShoot] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -176,13 +176,13 @@ class SimulatedMachines:
             self._shoots.pop(name).stack.close()
             self._removed(name)
         for name in names:
-            shoot = self._shoots.setdefault(name, _Shoot(self.access(name)))
+            shoot = self._shoots.setdefault(name, _SimulatedShoot(self.access(name)))
             try:
                 self._serve(shoot)
             except ApiError:  # its API server is not reachable, as while it is deleted
                 shoot.client = None
 
-    def _serve(self, shoot: _Shoot) -> None:
+    def _serve(self, shoot: _SimulatedShoot) -> None:
         now = self._clock.monotonic()
         if shoot.port is None or now >= shoot.next_look:
             shoot.next_look = now + _LOOK_SECONDS
@@ -201,7 +201,7 @@ class SimulatedMachines:
         if shoot.nodes is not None:
             shoot.nodes.poll()
 
-    def _renew_port(self, shoot: _Shoot, kubelets: Authorities) -> None:
+    def _renew_port(self, shoot: _SimulatedShoot, kubelets: Authorities) -> None:
         """Give the port a certificate of the shoot's kubelets, which its API server trusts."""
         self._directory.mkdir(mode=0o700, exist_ok=True)
         with TemporaryDirectory(dir=self._directory) as folder:

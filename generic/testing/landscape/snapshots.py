@@ -69,7 +69,7 @@ class SnapshotPort:
         """The address of the server, which has PORT."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.sni_callback = self._choose
-        handler = partial(_Handler, snapshot)
+        handler = partial(_SnapshotHandler, snapshot)
         self._server = ThreadingHTTPServer(listener.getsockname(), handler, False)
         self._server.socket.close()
         self._server.socket = tls.wrap_socket(
@@ -106,7 +106,7 @@ def namespace_of(host: str) -> str:
     return found[1] if found else ""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _SnapshotHandler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     timeout = _SECONDS

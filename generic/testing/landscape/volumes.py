@@ -30,7 +30,7 @@ Token = Callable[[Raw, str, int], bytes]
 """Returns a token of a pod's service account: by pod, audience ("" for the API) and seconds."""
 
 
-class _Issued(NamedTuple):
+class _IssuedToken(NamedTuple):
     token: bytes
     renewed_at: float
 
@@ -44,7 +44,7 @@ class Tokens:
     def __init__(self, client: HttpClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._issued: dict[tuple[str, str, int], _Issued] = {}
+        self._issued: dict[tuple[str, str, int], _IssuedToken] = {}
 
     def get(self, pod: Raw, audience: str, seconds: int) -> bytes:
         """Return a valid token. Raises ApiError."""
@@ -59,7 +59,7 @@ class Tokens:
         for key in [key for key in list(self._issued) if key[0] == uid]:
             self._issued.pop(key, None)
 
-    def _request(self, pod: Raw, audience: str, seconds: int) -> _Issued:
+    def _request(self, pod: Raw, audience: str, seconds: int) -> _IssuedToken:
         meta = pod["metadata"]
         account = pod["spec"].get("serviceAccountName") or "default"
         pod_reference = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"]}
@@ -74,7 +74,7 @@ class Tokens:
         )
         status = answer["status"]
         left = (parse_time(status["expirationTimestamp"]) - self._clock.now()).total_seconds()
-        return _Issued(status["token"].encode(), self._clock.monotonic() + _LIFE * left)
+        return _IssuedToken(status["token"].encode(), self._clock.monotonic() + _LIFE * left)
 
 
 class Volumes:

@@ -104,7 +104,7 @@ def _last_operation(cluster: Cluster) -> str:
 
 
 @attrs.frozen
-class _Play:
+class _Acts:
     """gardenlet's acts for a shoot, each a command; they return the result, for people."""
 
     client: Client
@@ -270,7 +270,7 @@ class _Play:
             yield manifest("v1", "Secret", USER_DATA["name"], stringData=data)
 
 
-_WITHOUT_MANIFESTS = (_Play.migrate, _Play.force_delete)
+_WITHOUT_MANIFESTS = (_Acts.migrate, _Acts.force_delete)
 """They work on what exists, also while the file with manifests cannot be read."""
 
 
@@ -294,7 +294,7 @@ def _list(**flags: Any) -> None:
 
 
 def _perform(
-    act: Callable[[_Play], str], name: str, file: BinaryIO | None, timeout: float, **flags: Any
+    act: Callable[[_Acts], str], name: str, file: BinaryIO | None, timeout: float, **flags: Any
 ) -> None:
     target = select(DevelopmentTarget(**flags), required=True)
     if act in _WITHOUT_MANIFESTS:
@@ -308,15 +308,15 @@ def _perform(
     kinds = distinct([*(item.kind for item in served), *(cls.KIND for cls in KINDS)])
     cluster = _existing(client, new)
     state = _state(new)
-    if cluster is None and act not in (_Play.create, _Play.restore):
+    if cluster is None and act not in (_Acts.create, _Acts.restore):
         raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
-    wrote = "Migrate" if act is _Play.migrate else ("Migrate", "Restore")  # migrate keeps the file
+    wrote = "Migrate" if act is _Acts.migrate else ("Migrate", "Restore")  # migrate keeps the file
     moves = cluster is not None and _last_operation(cluster).startswith(wrote)
-    if state.exists() and act is not _Play.restore and not moves:
+    if state.exists() and act is not _Acts.restore and not moves:
         raise ConfigurationError(f"{state} exists; restore the shoot, or remove the file")
     progress = cache(partial(echo, err=True))  # each state once
     flow = GardenletFlows(Garden(client), new, kinds, patience=timeout, progress=progress)
-    play = _Play(client, new, cluster, served, kinds, flow, manifests, where)
+    play = _Acts(client, new, cluster, served, kinds, flow, manifests, where)
     try:
         echo(f"shoot {name}: {act(play)}", lines=True)
     except Invalid as error:
@@ -345,7 +345,7 @@ _ACT: list[click.Parameter] = [
     *_TARGET,
 ]
 shoot.add_command(click.Command("list", callback=_list, params=_TARGET, help=_list.__doc__))
-for _name, _act in vars(_Play).items():
+for _name, _act in vars(_Acts).items():
     if isfunction(_act) and not _name.startswith("_"):
         _name = _name.replace("_", "-")
         _run = partial(_perform, _act)

@@ -28,7 +28,7 @@ Row = Sequence[object]
 
 
 @attrs.frozen
-class _Records:
+class _Deletions:
     forced: list[ForceDeletionRecord]
     orphans: list[Orphan]
     """Open ones first, then the oldest ones."""
@@ -73,8 +73,8 @@ def page(export: Export, drills: Sequence[Row], source: str) -> str:
     )
 
 
-def _read(records: Sequence[Raw]) -> _Records:
-    found = _Records([], [], [])
+def _read(records: Sequence[Raw]) -> _Deletions:
+    found = _Deletions([], [], [])
     for record in records:
         kind = str(record.get("kind"))
         metadata = {"name": record.get("name"), "uid": record.get("uid")}
@@ -93,7 +93,7 @@ def _read(records: Sequence[Raw]) -> _Records:
     return found
 
 
-def _verdict(found: _Records, remaining: Sequence[Orphan], now: str) -> str:
+def _verdict(found: _Deletions, remaining: Sequence[Orphan], now: str) -> str:
     forced = [record.spec for record in found.forced]
     shoots = len({spec.object.namespace for spec in forced})
     left = sum(spec.orphan_count > 0 for spec in forced)
@@ -117,7 +117,7 @@ def _origin(former: OrphanedFrom) -> tuple[str, ...]:
     return extension, origin.project, origin.account, origin.confirmed_by
 
 
-def _groups(found: _Records) -> Iterator[Row]:
+def _groups(found: _Deletions) -> Iterator[Row]:
     """Yield a row for each extension, project, account and user who confirmed deletions."""
     remaining = Counter(_origin(item.spec.object) for item in found.orphans if item.is_open)
     groups: dict[tuple[str, ...], list[ForceDeletionSpec]] = {key: [] for key in remaining}

@@ -35,7 +35,7 @@ from generic.testing.landscape import users
 from generic.testing.landscape.users import ShootOwner
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.watching import DELETED
-from hack.gardenlet.watching import Version, WatchLog, watched
+from hack.gardenlet.watching import ObjectVersion, WatchLog, watched
 from tests.support.drills import record as drill_record
 from tests.support.drills.record import DELAY, EVENTS, DrillRecord, Real, another, recording
 
@@ -103,7 +103,7 @@ class LandscapeRecord(DrillRecord):
         """The facts about each object; only events tell outcomes of managers in pods."""
         return [{**live, "outcomes": []} for live in super().lives()]
 
-    def versions(self, name: str) -> list[Version]:
+    def versions(self, name: str) -> list[ObjectVersion]:
         """The versions of a Shoot, until the drill had looked at everything."""
         return [
             item

@@ -33,7 +33,7 @@ from generic.testing.drill.migration import run
 from generic.testing.garden import GardenletFlows
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.watching import DELETED
-from hack.gardenlet.watching import Version, WatchLog, watched
+from hack.gardenlet.watching import ObjectVersion, WatchLog, watched
 from tests.support.drills import noted_calls
 from tests.support.drills.record import DELAY, SHOOT, Real, differing, is_ready
 from tests.support.drills.record import FIELDS as COMMON
@@ -100,9 +100,9 @@ class MigrationRecord:
         found = {shoot for seed in SEEDS for shoot, _ in self.objects(seed)}
         return sorted(found, key=lambda item: int(item.rpartition("--s")[2]))
 
-    def objects(self, seed: str) -> dict[tuple[str, Key], list[Version]]:
+    def objects(self, seed: str) -> dict[tuple[str, Key], list[ObjectVersion]]:
         """The versions of each object of a shoot, except those that belong to the seed."""
-        found: dict[tuple[str, Key], list[Version]] = defaultdict(list)
+        found: dict[tuple[str, Key], list[ObjectVersion]] = defaultdict(list)
         for version in self.seeds[seed].versions():
             meta = version.obj["metadata"]
             kind = version.obj["kind"]
@@ -111,7 +111,7 @@ class MigrationRecord:
                 found[shoot, (kind, meta["name"])].append(version)
         return found
 
-    def of(self, seed: str, shoot: str) -> dict[Key, list[Version]]:
+    def of(self, seed: str, shoot: str) -> dict[Key, list[ObjectVersion]]:
         """The versions of each object of one shoot."""
         return {key: found for (owner, key), found in self.objects(seed).items() if owner == shoot}
 
@@ -194,7 +194,7 @@ def _moves(record: MigrationRecord, told: Raw) -> list[Raw]:
 def _last(record: MigrationRecord, shoot: str) -> dict[str, float | None]:
     """When the last object of a shoot first was as wanted; None if one never was."""
     here, there = (record.of(seed, shoot) for seed in SEEDS)
-    wanted: dict[str, tuple[dict[Key, list[Version]], Callable[[Version], bool]]] = {
+    wanted: dict[str, tuple[dict[Key, list[ObjectVersion]], Callable[[ObjectVersion], bool]]] = {
         "ready": (here, _is_ready),
         "handedOver": (here, _is_gone),
         "restored": (there, _is_ready),
@@ -208,11 +208,11 @@ def _last(record: MigrationRecord, shoot: str) -> dict[str, float | None]:
     return found
 
 
-def _is_ready(version: Version) -> bool:
+def _is_ready(version: ObjectVersion) -> bool:
     return version.event != DELETED and is_ready(version.obj)
 
 
-def _is_gone(version: Version) -> bool:
+def _is_gone(version: ObjectVersion) -> bool:
     return version.event == DELETED
 
 
@@ -359,7 +359,7 @@ def _note_phases(patch: pytest.MonkeyPatch, record: MigrationRecord) -> None:
             super().__init__(number)
 
     for name in ("__init__", "create", "move_away", "move_in", "delete", "finish"):
-        patch.setattr(run._Run, name, phase(name, getattr(run._Run, name)))
+        patch.setattr(run._Steps, name, phase(name, getattr(run._Steps, name)))
     for name in STEPS:
         patch.setattr(GardenletFlows, name, step(name, getattr(GardenletFlows, name)))
     patch.setattr(random, "Random", Noting)

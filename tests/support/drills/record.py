@@ -49,7 +49,7 @@ from generic.testing.drill.world import DrillWorld
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.watching import DELETED
 from generic.tools.cli.terminal import Terminal
-from hack.gardenlet.watching import Version, WatchLog, watched
+from hack.gardenlet.watching import ObjectVersion, WatchLog, watched
 
 EVENTS = Resource("v1", "events")
 FINAL = {"Deleted": "deleted", "ForceDeleted": "force_deleted", "Orphaned": "orphaned"}
@@ -149,7 +149,7 @@ class DrillRecord:
         return [attrs.asdict(item) for item in found]
 
     @property
-    def managed(self) -> list[Version]:
+    def managed(self) -> list[ObjectVersion]:
         """The versions of the ManagedResources of the drill's shoots."""
         return self.of("ManagedResource")
 
@@ -185,14 +185,14 @@ class DrillRecord:
 
     def lives(self) -> list[Raw]:
         """The facts about each object."""
-        objects: dict[str, list[Version]] = defaultdict(list)
+        objects: dict[str, list[ObjectVersion]] = defaultdict(list)
         for kind in self.finalizers:
             for version in self.of(kind):
                 if self.shoot_of(version.obj["metadata"]):
                     objects[version.obj["metadata"]["uid"]].append(version)
         return [self._facts(versions, objects) for versions in objects.values()]
 
-    def _facts(self, versions: list[Version], known: Mapping[str, object]) -> Raw:
+    def _facts(self, versions: list[ObjectVersion], known: Mapping[str, object]) -> Raw:
         meta = versions[-1].obj["metadata"]
         kind = versions[-1].obj["kind"]
         before = [version for version in versions if not _is_deleting(version)]
@@ -232,7 +232,7 @@ class DrillRecord:
             **self._disturbance(after),
         }
 
-    def _disturbance(self, after: list[Version]) -> Raw:
+    def _disturbance(self, after: list[ObjectVersion]) -> Raw:
         """The conditions of a terminating object while it had the one of the disturbance."""
         found = [(item, _conditions(item.obj)) for item in after]
         seen = [(item, said) for item, said in found if DISTURBANCE in said]
@@ -246,12 +246,12 @@ class DrillRecord:
             "movedOn": self._first(item for item, text in texts if text != blocked),
         }
 
-    def _first(self, versions: Iterable[Version]) -> float | None:
+    def _first(self, versions: Iterable[ObjectVersion]) -> float | None:
         """The seconds from the start of the drill to the first of these versions."""
         return next((version.at - self.start for version in versions), None)
 
     def _forced(
-        self, kind: str, shoot: str, after: list[Version], gone: list[Version]
+        self, kind: str, shoot: str, after: list[ObjectVersion], gone: list[ObjectVersion]
     ) -> float | None:
         """When an object under deletion had a confirmed force deletion first."""
         if kind.startswith("Backup") or not after:
@@ -267,7 +267,7 @@ class DrillRecord:
             return None
         return self._first([max(confirmed[0], after[0], key=lambda one: one.number)])
 
-    def of(self, kind: str, drill: str = "") -> list[Version]:
+    def of(self, kind: str, drill: str = "") -> list[ObjectVersion]:
         """The versions of this drill's objects of a kind, in order."""
         drill = drill or self.drill
         return [
@@ -586,7 +586,7 @@ def _in_seed(orphan: Raw) -> bool:
     return str(orphan["spec"]["resourceType"]).startswith("seed/")
 
 
-def _is_deleting(version: Version) -> bool:
+def _is_deleting(version: ObjectVersion) -> bool:
     return version.event == DELETED or "deletionTimestamp" in version.obj["metadata"]
 
 

@@ -17,7 +17,7 @@ from generic.testing.garden.gardenlet import namespace_labels
 from generic.testing.minimal import POOL
 from generic.tools.cli.dev import sources, with_webhooks
 from generic.tools.cli.development import DevelopmentTarget, announced, select
-from generic.tools.cli.shoot import _Play, shoot_named
+from generic.tools.cli.shoot import _Acts, shoot_named
 from tests.support.objects.stand_ins import UNUSED
 
 FOUND = DevelopmentTarget(
@@ -149,7 +149,7 @@ def play(*actuators, types=("acme",)):
     for actuator in actuators:
         manager.add(actuator, type=types)
     kinds = [registration.kind for registration in manager.registrations]
-    return _Play(
+    return _Acts(
         client=UNUSED,
         shoot=shoot_named("local"),
         cluster=None,

@@ -152,7 +152,7 @@ def test_both_ways_lead_to_the_same_header(make_header, line):
     assert outcome(read_event, line, make_header) == outcome(completely, line, make_header)
 
 
-@pytest.mark.parametrize("name", sorted(documents._Meta.__annotations__))
+@pytest.mark.parametrize("name", sorted(documents._MetaFields.__annotations__))
 @pytest.mark.parametrize("wrong", ["{}", "[5]", "true"])
 def test_both_ways_find_a_cluster_with_wrong_metadata_unreadable(name, wrong):
     line = line_of(f'{{"metadata":{{"uid":"u","{name}":{wrong}}},"spec":{{"shoot":{{}}}}}}')
@@ -161,7 +161,7 @@ def test_both_ways_find_a_cluster_with_wrong_metadata_unreadable(name, wrong):
 
 def test_no_field_of_metadata_is_forgotten():
     names = {wire_name(field) for field in attrs.fields(ObjectMeta)} - {"extra"}
-    assert names == set(documents._Meta.__annotations__)
+    assert names == set(documents._MetaFields.__annotations__)
 
 
 @given(line=LINES, at=st.integers(0), byte=st.integers(0, 255))

@@ -19,7 +19,7 @@ from hack.gardenlet.comparison import (
 from hack.gardenlet.errors import shown_after
 from hack.gardenlet.protocol import FlowProtocol, Known, Recording, read, written
 from hack.gardenlet.reduction import flows_of, retried_in
-from hack.gardenlet.watching import Version, WatchLog, watched
+from hack.gardenlet.watching import ObjectVersion, WatchLog, watched
 from hack.gardenlet.writes import write_between
 from tests.support.cluster.harness import eventually
 from tests.support.objects.stand_ins import StandIn
@@ -145,7 +145,7 @@ class History:
     def write(self, obj, event="MODIFIED"):
         number = len(self.versions) + 1
         meta = {**obj["metadata"], "resourceVersion": str(number)}
-        self.versions.append(Version(float(number), event, {**obj, "metadata": meta}))
+        self.versions.append(ObjectVersion(float(number), event, {**obj, "metadata": meta}))
 
     def create(self, *kinds, ready=True):
         for kind in kinds:
@@ -259,7 +259,7 @@ def test_a_flow_of_which_an_attempt_failed_is_left_out(history):
 
     def shown(state, **meta):
         shoot = cluster(state=state, **meta)["spec"]["shoot"]
-        return Version(
+        return ObjectVersion(
             0.0, "MODIFIED", {**shoot, "status": {**shoot["status"], "technicalID": SHOOT}}
         )
 
@@ -388,7 +388,7 @@ def test_only_orders_of_all_runs_are_kept(history):
         moved = version.obj["metadata"] | {"resourceVersion": str(last + version.number)}
         where = {"name": "other"} if version.obj["kind"] == "Cluster" else {"namespace": "other"}
         versioned = {**version.obj, "metadata": {**moved, **where}}
-        history.versions.append(Version(0.0, version.event, versioned))
+        history.versions.append(ObjectVersion(0.0, version.event, versioned))
     both = flows_of([history.versions], [SHOOT, "other"])["create"]
     alone = flows_of([history.versions], ["other"])["create"]
     assert both.runs == 2
@@ -454,9 +454,9 @@ def test_the_time_until_a_shoot_shows_an_error_counts_from_the_request():
     later = obj("Worker", {TIMESTAMP: "later"}, status={"lastError": {"description": "no"}})
     history.write(later)
     garden = [
-        Version(0.0, "ADDED", {"kind": "Shoot", "metadata": {}}),
-        Version(31.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
-        Version(99.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
+        ObjectVersion(0.0, "ADDED", {"kind": "Shoot", "metadata": {}}),
+        ObjectVersion(31.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
+        ObjectVersion(99.0, "MODIFIED", {"kind": "Shoot", "metadata": {}, "status": SHOWN}),
     ]
     assert shown_after(history.versions, garden) == {"Worker": 30.0}
 

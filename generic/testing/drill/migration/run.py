@@ -45,7 +45,7 @@ def migrate(
     rehearsal cannot be shared with other processes.
     """
     with ExitStack() as stack:
-        run = _Run(settings, rehearsal, watcher, stack)
+        run = _Steps(settings, rehearsal, watcher, stack)
         run.create()
         run.move_away()
         run.move_in()
@@ -53,7 +53,7 @@ def migrate(
         return run.finish()
 
 
-class _Run:
+class _Steps:
     """The steps of one drill, and their common state; `stack` ends its processes."""
 
     def __init__(
