@@ -9,6 +9,7 @@ Not here: the consequences for the object (`reconciler`, `reporter`).
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePath
@@ -25,6 +26,7 @@ from actuator.errors import (
     ActuatorError,
     ApiError,
     Cancelled,
+    ConfigurationError,
     DeadlineExceeded,
     DecodeError,
     ErrorCode,
@@ -153,6 +155,33 @@ def is_unexpected(error: BaseException) -> bool:
 def place(error: BaseException) -> str:
     """Return "module.py:LINE" of the author's code that raised the error, or ""."""
     return _authors(walk_tb(error.__traceback__))
+
+
+def where_raised(error: BaseException) -> str:
+    """Return " (module.py:LINE)" of the author's code that raised the error, or ""."""
+    found = place(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        found = f"{PurePath(error.filename).name}:{error.lineno}"
+    return f" ({found})" if found else ""
+
+
+@contextmanager
+def authors_code(name: str, *passed: type[Exception]) -> Iterator[None]:
+    """Raise ConfigurationError, with `name` and the place, for any error of an author's code.
+
+    Errors that are raised on purpose pass, and those of the types `passed`.
+    """
+    expected: tuple[type[Exception], ...] = (ActuatorError, ApiError, *passed)
+    try:
+        yield
+    except expected:
+        raise
+    except (Exception, SystemExit) as error:
+        [*_, (frame, _)] = walk_tb(error.__traceback__)
+        ours = frame.f_code.co_filename.startswith(FRAMEWORK)
+        plain = ours and isinstance(error, TypeError | ValueError)  # as `Manager.add` raises
+        text = str(error) if plain else describe(error)
+        raise ConfigurationError(f"{name}: {text}{where_raised(error)}") from error
 
 
 def standing(thread: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
@@ -27,7 +27,9 @@ from actuator.interface import (
 from actuator.meta import Object, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.crds import crd
+from generic.kube.errorinfo import authors_code, shorten
 from generic.library.manifests import manifest, manifest_of, merged
+from generic.library.programs.errors import EnvtestError
 from generic.library.webhooks import Webhook
 from generic.reconciler.origin import version_of_class
 from generic.testing.garden.backups import BACKUPS, backup_namespace
@@ -35,8 +37,12 @@ from generic.testing.minimal import USER_DATA, example_spec, has_pools
 from generic.testing.shootapi import ShootServers
 from generic.testing.shootpart import ShootPart, completed
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
+_MAX_MANIFEST = 200
+"""Characters of an object without identity that its error shows."""
 
 
 @attrs.frozen(kw_only=True)
@@ -277,6 +283,29 @@ def _suffix_of(actuator: Actuator[Any]) -> str:
     return actuator.suffix if isinstance(actuator, _Typed) else ""
 
 
+def _result(method: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """Return what an author's method returns. Raises ConfigurationError for errors of its code."""
+    with authors_code(getattr(method, "__qualname__", ""), EnvtestError):
+        return method(*args, **named)
+
+
+def _items(method: Callable[P, Iterable[T]], *args: P.args, **named: P.kwargs) -> list[T]:
+    """Return what an author's method returns or yields. Raises ConfigurationError."""
+    with authors_code(getattr(method, "__qualname__", ""), EnvtestError):
+        return list(method(*args, **named))
+
+
+def _check_identity(manifest: Raw, part: Rehearsal) -> None:
+    match manifest:
+        case {"apiVersion": str(), "kind": str(), "metadata": {"name": str()}}:
+            return
+    name = type(part).__name__
+    raise ConfigurationError(
+        f"{name}.manifests: an object without apiVersion, kind or metadata.name: "
+        f"{shorten(repr(manifest), _MAX_MANIFEST)}"
+    )
+
+
 class CombinedRehearsal:
     """Several rehearsals as one: each shoot has the kinds of all of them.
 
@@ -299,7 +328,7 @@ class CombinedRehearsal:
         self.takes_over = any(part.takes_over for part in parts)
         for number, part in enumerate(parts):
             for earlier in parts[:number]:
-                part.join(earlier)
+                _result(part.join, earlier)
 
     @property
     def references(self) -> list[str]:
@@ -322,18 +351,18 @@ class CombinedRehearsal:
         for number, part in enumerate(self.parts):
             own = directory / f"outside-{number}"
             own.mkdir()
-            part.start(own)
+            _result(part.start, own)
 
     def stop(self) -> None:
         """Stop each one in reverse order, also if one fails."""
         with ExitStack() as stack:
             stack.push(self.servers)
             for part in self.parts:
-                stack.callback(part.stop)
+                stack.callback(_result, part.stop)
 
     def crds(self) -> Sequence[Raw]:
         """Return the CRDs of all rehearsals, each name once."""
-        listed = [item for part in self.parts for item in part.crds()]
+        listed = [item for part in self.parts for item in _items(part.crds)]
         found = {item["metadata"]["name"]: item for item in listed}
         return list(found.values())
 
@@ -354,7 +383,9 @@ class CombinedRehearsal:
     @cached_property
     def _suffixes(self) -> Sequence[str]:
         """The suffix of the types of each rehearsal: "" unless an earlier one has such a kind."""
-        kinds = [{kind_of(actuator).name for actuator in part.actuators()} for part in self.parts]
+        kinds = [
+            {kind_of(actuator).name for actuator in _items(part.actuators)} for part in self.parts
+        ]
         return [
             f"-{number + 1}" if own & set().union(*kinds[:number]) else ""
             for number, own in enumerate(kinds)
@@ -363,14 +394,14 @@ class CombinedRehearsal:
     def _rehearsed(self) -> Iterator[tuple[Rehearsal, Actuator[Any]]]:
         """Yield each actuator with its rehearsal."""
         for part, suffix in zip(self.parts, self._suffixes, strict=True):
-            for actuator in part.actuators():
+            for actuator in _items(part.actuators):
                 own = suffix + part.type_suffixes.get(type(actuator), "")
                 typed = kind_of(actuator).has_operation_annotation
                 yield part, _Typed(actuator, own) if own and typed else actuator
 
     def webhooks(self) -> Sequence[Webhook]:
         """Return the webhooks of all rehearsals."""
-        return [webhook for part in self.parts for webhook in part.webhooks()]
+        return [webhook for part in self.parts for webhook in _items(part.webhooks)]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Return the manifests of all rehearsals.
@@ -379,9 +410,10 @@ class CombinedRehearsal:
         """
         found: list[Raw] = []
         for part, suffix in zip(self.parts, self._suffixes, strict=True):
-            own = part.manifests(attrs.evolve(shoot, type=shoot.type + suffix))
+            own = _items(part.manifests, attrs.evolve(shoot, type=shoot.type + suffix))
             names = {(obj["kind"], obj["metadata"]["name"]) for obj in found}
             for obj in own:
+                _check_identity(obj, part)
                 kind = obj["kind"]
                 name = obj["metadata"]["name"]
                 if suffix and "type" in obj.get("spec", {}) and (kind, name) in names:
@@ -393,11 +425,11 @@ class CombinedRehearsal:
 
     def cluster(self, shoot: RehearsedShoot) -> Raw:
         """Return the fields of the Cluster's spec of all rehearsals."""
-        return reduce(merged, (part.cluster(shoot) for part in self.parts), {})
+        return reduce(merged, (_result(part.cluster, shoot) for part in self.parts), {})
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return the controllers of all rehearsals."""
-        return [poll for part in self.parts for poll in part.other_controllers(seed)]
+        return [poll for part in self.parts for poll in _items(part.other_controllers, seed)]
 
     def shoot_parts(self, image: str) -> Sequence[ShootPart]:
         """Return the parts of all rehearsals, completed by their `cluster` and `secret_data`.
@@ -406,7 +438,9 @@ class CombinedRehearsal:
         """
         shoot = RehearsedShoot(technical_id="shoot--dev--local", type=image, labels={})
         return [
-            completed(part.shoot_part(image), part.cluster(shoot), part.secret_data)
+            completed(
+                _result(part.shoot_part, image), _result(part.cluster, shoot), part.secret_data
+            )
             for part in self.parts
         ]
 
@@ -416,12 +450,12 @@ class CombinedRehearsal:
         for holder in spec.get("pools") or [spec]:
             holder["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
         for part in self.parts:
-            part.spoil(manifest)
+            _result(part.spoil, manifest)
 
     def inject_failure(self, scenario: str) -> None:
         """Break every outside world. Raises KeyError for a name not in `scenarios`."""
         for part in self.parts:
-            part.inject_failure(scenario)
+            _result(part.inject_failure, scenario)
 
     @property
     def all_scenarios(self) -> Mapping[str, str]:
@@ -439,28 +473,28 @@ class CombinedRehearsal:
             raise ConfigurationError(f"no scenario {scenario!r}; the rehearsals have {known}")
         for part in self.parts:
             if scenario in part.scenarios:
-                part.inject_failure(scenario)
+                _result(part.inject_failure, scenario)
 
     def remaining_resources(self) -> Sequence[ExternalResource]:
         """Return the external resources of all rehearsals; those of a common world once."""
-        found = [resource for part in self.parts for resource in part.remaining_resources()]
+        found = [resource for part in self.parts for resource in _items(part.remaining_resources)]
         return list({(item.type, item.id or id(item)): item for item in found}.values())
 
     def repair_failure(self) -> None:
         """Undo the failure in every outside world that supports it."""
         for part in self.parts:
-            part.repair_failure()
+            _result(part.repair_failure)
 
     def share(self) -> list[Mapping[str, str]]:
         """Return the result of each `share`. Raises ConfigurationError for one without it."""
-        return [part.share() for part in self.parts]
+        return [_result(part.share) for part in self.parts]
 
     def attach(self, shared: Sequence[Mapping[str, str]]) -> None:
         """Use the outside worlds that another process started."""
         for part, what in zip(self.parts, shared, strict=True):
-            part.attach(what)
+            _result(part.attach, what)
 
     def observe(self, around: Around) -> None:
         """Observe the requests to every outside world."""
         for part in self.parts:
-            part.observe(around)
+            _result(part.observe, around)

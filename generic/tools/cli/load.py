@@ -1,8 +1,7 @@
 """Loads the object that MODULE:OBJECT on the command line names."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from actuator.errors import ActuatorError, ApiError, ConfigurationError
+from actuator.errors import ActuatorError, ConfigurationError
 from actuator.interface import Actuator, ProviderConfig
 from actuator.meta import Object, Raw
 from actuator.shared_names import share_names
 from actuator.suggestions import did_you_mean
-from generic.kube.errorinfo import describe, place
+from generic.kube.errorinfo import authors_code, where_raised
 from generic.kube.plain import json_text, plain
 from generic.kube.printable import echo
 from generic.manager.flags import FLAGS
@@ -92,11 +91,12 @@ def load(reference: str) -> Any:
     except ActuatorError as error:  # such as a missing extra
         raise ConfigurationError(f"{reference}: {error}") from error
     except SystemExit as error:
-        why = f"ended the process with {error.code!r}; start a program with python{_where(error)}"
+        where = where_raised(error)
+        why = f"ended the process with {error.code!r}; start a program with python{where}"
         raise ConfigurationError(f"{reference}: importing {module_name} {why}") from error
     except Exception as error:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
-        why = f"{type(error).__name__}: {text}{_where(error)}"
+        why = f"{type(error).__name__}: {text}{where_raised(error)}"
         raise ConfigurationError(f"{reference}: importing {module_name} failed: {why}") from error
     for name in path.split("."):
         try:
@@ -105,27 +105,6 @@ def load(reference: str) -> Any:
             hint = did_you_mean(name, dir(found))
             raise ConfigurationError(f"{reference}: {module_name} has no {path!r}{hint}") from None
     return found
-
-
-@contextmanager
-def _authors(reference: str) -> Iterator[None]:
-    """Raise ConfigurationError with the place for any error of the author's code."""
-    try:
-        yield
-    except (ActuatorError, ApiError):
-        raise
-    except (Exception, SystemExit) as error:
-        plain = isinstance(error, TypeError | ValueError)  # as `Manager.add` raises
-        text = str(error) if plain else describe(error)
-        raise ConfigurationError(f"{reference}: {text}{_where(error)}") from error
-
-
-def _where(error: BaseException) -> str:
-    """Return the place of the error in the author's code in parentheses, or ""."""
-    found = place(error)
-    if isinstance(error, SyntaxError) and error.filename:
-        found = f"{Path(error.filename).name}:{error.lineno}"
-    return f" ({found})" if found else ""
 
 
 def load_kind(reference: str) -> type[Object]:
@@ -147,9 +126,10 @@ def load_rehearsals(references: Sequence[str]) -> "CombinedRehearsal":
             raise ConfigurationError(
                 f"{reference}: expected a rehearsal MODULE:CLASS, for example {_REHEARSALS[0]}"
             )
-        with _authors(reference):
+        with authors_code(reference):
             parts.append(cls())
-    return CombinedRehearsal(parts)
+    with authors_code(", ".join(references)):  # attributes that are missing or have wrong types
+        return CombinedRehearsal(parts)
 
 
 def with_flags(*names: str) -> Callable[[F], F]:
@@ -171,7 +151,7 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
     """
     found = load(reference)
     manager = Manager(options)
-    with _authors(reference):
+    with authors_code(reference):
         if isinstance(found, type) and issubclass(found, Actuator):
             found = found()
         if isinstance(found, Actuator):

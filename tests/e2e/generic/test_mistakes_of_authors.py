@@ -129,6 +129,14 @@ LINES = {
     "wrong module": ("run mien:extension", r"module 'mien' not found; install it, or run in its"),
     "wrong object": ("run mine:extensoin", r"has no 'extensoin'; did you mean 'extension'\?"),
     "extension instead of rehearsal": ("drill mine:extension", r"expected a rehearsal MODULE:CLA"),
+    "error in a rehearsal": (
+        "drill mine:Faulty --output out",
+        r"^Error: Untitled\.manifests: KeyError: 'zone' \(mine\.py:\d+\)$",
+    ),
+    "rehearsal without a title": (
+        "drill mine:Untitled --output out",
+        r"^Error: mine:Untitled: AttributeError: 'Untitled' object has no attribute 'title'$",
+    ),
     "program in place of an extension": (
         "run started:extension",
         r"importing started ended the process with 2; start a program with python \(star",
@@ -157,6 +165,21 @@ LINES = {
 }
 """Command lines, with an extension that has no other mistake."""
 OTHERS = """
+from generic.testing import Rehearsal
+
+class Untitled(Rehearsal):
+    def start(self, directory): ...
+    def inject_failure(self, scenario): ...
+    def remaining_resources(self):
+        return []
+    def actuators(self):
+        return [Network()]
+    def manifests(self, shoot):
+        return [{"kind": "Infrastructure", "zone": shoot.labels["zone"]}]
+
+class Faulty(Untitled):
+    title = "Faulty"
+
 def add_class(manager):
     manager.add(Base, type="mine")
 

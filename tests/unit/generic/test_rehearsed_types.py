@@ -66,6 +66,7 @@ def rehearsal(number, kinds, suffixes=True, name=""):
         def manifests(self, shoot):
             return [
                 {
+                    "apiVersion": "v1",
                     "kind": kind_of(cls()).name,
                     "metadata": {"name": name or f"{number}-{index}"},
                     "spec": {"type": shoot.type + own.get(cls, "")},
