@@ -9,8 +9,10 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Self
+
+from generic.kube.certificates import KeyPair
+from generic.library.webhooks.server import server_context
 
 _MAX_HEAD = 16 * 1024
 _SECONDS = 30.0
@@ -25,15 +27,14 @@ _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 class KubeletPort:
     """Listens on loopback while the context is open; only clients of `client_ca` are answered."""
 
-    def __init__(self, certificate: Path, key: Path, client_ca: Path) -> None:
-        self.renew(certificate, key, client_ca)
+    def __init__(self, pair: KeyPair, client_ca: bytes) -> None:
+        self.renew(pair, client_ca)
         self._listener = socket.create_server(("127.0.0.1", 0))
 
-    def renew(self, certificate: Path, key: Path, client_ca: Path) -> None:
-        """Use these files for connections from now on, as after a rotation of credentials."""
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(certificate, key)
-        tls.load_verify_locations(client_ca)
+    def renew(self, pair: KeyPair, client_ca: bytes) -> None:
+        """Use these for connections from now on, as after a rotation of credentials."""
+        tls = server_context(pair)
+        tls.load_verify_locations(cadata=client_ca.decode())
         tls.verify_mode = ssl.CERT_REQUIRED
         self._tls = tls
 

@@ -94,10 +94,10 @@ def running_seed(
         kubelet = Kubelet(cluster, services, known, garden.processes)
         kubelet.start()
         stack.callback(kubelet.stop)
-        shoots = _start_simulations(stack, services, client, directory, etcds)
+        shoots = _start_simulations(stack, services, client, plan.name, etcds)
         seed = LandscapeSeed(plan, cluster, client, services.router, shoots)
         stack.callback(garden.processes.kill, seed.gardenlet)
-        environ = _snapshots(stack, seed, etcds, directory) if plan.backup else {}
+        environ = _snapshots(stack, seed, etcds) if plan.backup else {}
         _start_gardenlet(garden, seed, directory, program, environ)
         yield seed
 
@@ -126,17 +126,15 @@ def _start_simulations(
     stack: ExitStack,
     services: Services,
     client: HttpClient,
-    directory: Path,
+    name: str,
     etcds: ShootEtcds,
 ) -> SimulatedMachines:
     """Start the simulated operators, machines and nodes."""
     version = kubernetes_version()
     clock = SystemClock()
-    folder = directory / "shoots"
-    shoots = SimulatedMachines(client, services.router, folder, version, clock, etcds.remove)
+    shoots = SimulatedMachines(client, services.router, version, clock, etcds.remove)
     stack.enter_context(shoots)
     operators = partial(serve_operators, client, clock)
-    name = directory.name
     stack.enter_context(polling(operators, f"{name}-operators", every=_POLL_SECONDS))
     stack.enter_context(polling(shoots.poll, f"{name}-shoots", every=_POLL_SECONDS))
     return shoots
@@ -152,12 +150,8 @@ def shoot_of(host: str, domain: str) -> tuple[str, str] | None:
     return (f"shoot--{found[2]}--{found[1]}", "kube-apiserver") if found else None
 
 
-def _snapshots(
-    stack: ExitStack, seed: LandscapeSeed, etcds: ShootEtcds, directory: Path
-) -> Mapping[str, str]:
+def _snapshots(stack: ExitStack, seed: LandscapeSeed, etcds: ShootEtcds) -> Mapping[str, str]:
     """Serve the request for a snapshot; return the variables with which gardenlet finds it."""
-    folder = directory / "snapshots"
-    folder.mkdir(mode=0o700)
 
     def serving(namespace: str, host: str) -> KeyPair | None:
         found = seed.shoots.access(namespace).authorities().get(ETCD)
@@ -167,7 +161,7 @@ def _snapshots(
         if not seed.router.find(namespace, "kube-apiserver", 443):
             etcds.snapshot(namespace)
 
-    port = stack.enter_context(SnapshotPort(folder, serving, snapshot))
+    port = stack.enter_context(SnapshotPort(serving, snapshot))
     return {"LANDSCAPE_RESOLVED": port.address}
 
 

@@ -9,8 +9,6 @@ node shows (`nodes`).
 import base64
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Self
 
 from attrs import define, field, frozen
@@ -138,18 +136,16 @@ class SimulatedMachines:
         self,
         seed: Client,
         router: Router,
-        directory: Path,
         version: str,
         clock: Clock,
         removed: Callable[[str], None],
     ) -> None:
-        """`directory` is private; `version` is that of the kubelets.
+        """`version` is that of the kubelets.
 
         `removed` is called with the namespace of each shoot that does not exist any more.
         """
         self._seed = seed
         self._router = router
-        self._directory = directory
         self._version = version
         self._clock = clock
         self._removed = removed
@@ -203,13 +199,10 @@ class SimulatedMachines:
 
     def _renew_port(self, shoot: _SimulatedShoot, kubelets: Authorities) -> None:
         """Give the port a certificate of the shoot's kubelets, which its API server trusts."""
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        with TemporaryDirectory(dir=self._directory) as folder:
-            files = [Path(folder, name) for name in ("kubelet.crt", "kubelet.key", "ca.crt")]
-            kubelets.newest.serving([HOST, "localhost"]).save(files[0], files[1])
-            files[2].write_bytes(kubelets.certificates)
-            if shoot.port is None:
-                shoot.port = shoot.stack.enter_context(KubeletPort(*files))
-            else:
-                shoot.port.renew(*files)
+        pair = kubelets.newest.serving([HOST, "localhost"])
+        if shoot.port is None:
+            port = KubeletPort(pair, kubelets.certificates)
+            shoot.port = shoot.stack.enter_context(port)
+        else:
+            shoot.port.renew(pair, kubelets.certificates)
         shoot.kubelets = kubelets

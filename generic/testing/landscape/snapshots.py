@@ -12,16 +12,15 @@ import random
 import re
 import socket
 import ssl
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Self
 
 from generic.library.programs.errors import EnvtestError
+from generic.library.webhooks.server import server_context
 from generic.testing.envtest.certificates import KeyPair
 
 PORT = 8080
@@ -60,9 +59,7 @@ def _listener() -> socket.socket:
 class SnapshotPort:
     """Serves the request while the context is open."""
 
-    def __init__(self, folder: Path, serving: Serving, snapshot: Snapshot) -> None:
-        """`folder` is private, for certificates."""
-        self._folder = folder
+    def __init__(self, serving: Serving, snapshot: Snapshot) -> None:
         self._serving = serving
         listener = _listener()
         self.address: str = listener.getsockname()[0]
@@ -90,13 +87,7 @@ class SnapshotPort:
         pair = self._serving(namespace, host or "") if namespace else None
         if pair is None:
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
-        chosen = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            certificate = Path(folder) / "tls.crt"
-            key = Path(folder) / "tls.key"
-            pair.save(certificate, key)
-            chosen.load_cert_chain(certificate, key)
-        client.context = chosen
+        client.context = server_context(pair)
         return None
 
 

@@ -26,11 +26,11 @@ def taken():
 
 
 @pytest.fixture
-def served(tmp_path, authority, taken):
+def served(authority, taken):
     def serving(namespace, host):
         return authority.serving([host]) if namespace == SHOOT else None
 
-    with SnapshotPort(tmp_path, serving, taken.append) as port:
+    with SnapshotPort(serving, taken.append) as port:
         yield port
 
 
@@ -85,8 +85,8 @@ def test_only_the_host_of_a_shoots_etcd_names_a_namespace(host, namespace):
     assert namespace_of(host) == namespace
 
 
-def test_two_landscapes_have_two_addresses(served, tmp_path):
-    with SnapshotPort(tmp_path, lambda _namespace, _host: None, print) as other:
+def test_two_landscapes_have_two_addresses(served):
+    with SnapshotPort(lambda _namespace, _host: None, print) as other:
         assert other.address != served.address
 
 
