@@ -3,7 +3,7 @@
 import json
 import tempfile
 
-from generic.testing.drill.landscape.evidence import LandscapeEvidence
+from generic.testing.drill.landscape.rules import LandscapeEvidence
 from generic.testing.drill.report import read_json
 from tests.support.drills.landscape_record import lies, recording_landscapes
 from tests.support.pages.commands import run_command

@@ -16,7 +16,7 @@ from generic.testing.drill.evidence import DrillEvidence, Evidence
 from generic.testing.drill.judge import REPORT, Finding, contradictions
 from generic.testing.drill.landscape import page as landscape_page
 from generic.testing.drill.landscape import rules as landscape_rules
-from generic.testing.drill.landscape.evidence import LandscapeEvidence
+from generic.testing.drill.landscape.rules import LandscapeEvidence
 from generic.testing.drill.landscape.run import LandscapeRun
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.migration import page as migration_page

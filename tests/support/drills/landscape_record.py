@@ -29,7 +29,7 @@ from generic.testing.drill import course
 from generic.testing.drill.evidence import Act
 from generic.testing.drill.landscape import extensionsdown
 from generic.testing.drill.landscape import run as landscape_run
-from generic.testing.drill.landscape.evidence import ForceAnswer, ShootStory
+from generic.testing.drill.landscape.rules import ForceAnswer, ShootStory
 from generic.testing.drill.landscape.run import LandscapeRun
 from generic.testing.landscape import users
 from generic.testing.landscape.users import ShootOwner

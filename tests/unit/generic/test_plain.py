@@ -13,7 +13,7 @@ from actuator.meta import Condition, LastOperationState, wire_name
 from generic.kube.plain import json_text, plain
 from generic.testing.drill.evidence import Evidence
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.landscape.evidence import LandscapeEvidence
+from generic.testing.drill.landscape.rules import LandscapeEvidence
 from generic.testing.drill.migration.rules import MigrationEvidence
 from generic.testing.explorer.judge import ExplorerFailure
 from generic.tools.drain.release import Row

@@ -5,7 +5,7 @@ import pytest
 
 from actuator.meta import wire_name
 from generic.testing.drill.evidence import Evidence
-from generic.testing.drill.landscape.evidence import LandscapeEvidence
+from generic.testing.drill.landscape.rules import LandscapeEvidence
 from generic.testing.drill.migration.rules import MigrationEvidence
 from tests.support.drills import landscape_record, migration_record
 from tests.support.drills import record as drill_record

@@ -7,9 +7,8 @@ import attrs
 import pytest
 
 from generic.testing.drill.evidence import Act, Record
-from generic.testing.drill.landscape.evidence import ForceAnswer, LandscapeEvidence, ShootStory
 from generic.testing.drill.landscape.page import page, verdict
-from generic.testing.drill.landscape.rules import judge
+from generic.testing.drill.landscape.rules import ForceAnswer, LandscapeEvidence, ShootStory, judge
 from generic.testing.drill.landscape.run import LandscapeRun, shoot_of
 from generic.testing.drill.report import as_json, check_report, read_json, write_text
 from generic.testing.drill.settings import DrillSettings, Watcher

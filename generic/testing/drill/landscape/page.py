@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.landscape.evidence import LandscapeEvidence, ShootStory
+from generic.testing.drill.landscape.rules import LandscapeEvidence, ShootStory
 from generic.testing.drill.page import page as force_deletion_page
 from generic.testing.drill.page import seconds
 

@@ -17,13 +17,13 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import NAMESPACES
 from generic.testing.drill.evidence import Act
 from generic.testing.drill.judge import check_tags
-from generic.testing.drill.landscape.evidence import ForceAnswer, LandscapeEvidence, ShootStory
 from generic.testing.drill.landscape.extensionsdown import (
     SCENARIO,
     TEXT,
     start_extensions,
     stop_extensions,
 )
+from generic.testing.drill.landscape.rules import ForceAnswer, LandscapeEvidence, ShootStory
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.drill.names import Names
 from generic.testing.drill.observe import Observer, read_records
