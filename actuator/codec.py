@@ -5,10 +5,8 @@ fields, explicit nulls and empty lists. No value is coerced: a string is never r
 Data that does not fit raises DecodeError, which names the field. `encode` always writes an
 `apiVersion` or `kind` that a class has by default, even if the JSON lacked it.
 
-`decode_strictly` is for configuration that a user wrote: unknown fields, and values that violate
-their `Schema`, are errors (Gardener decodes providerConfig strictly).
-
-Not here: the rules by class and field (`converter`, imported on first use, because of `cattrs`).
+Not here: the rules by class and field (`converter`, imported on first use, because of `cattrs`),
+and configuration that a user wrote, which is decoded strictly (`provider_config`).
 """
 
 import json
