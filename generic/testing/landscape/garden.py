@@ -54,6 +54,7 @@ from generic.testing.landscape.gardenobjects import (
     controller_configuration,
     read_manifests,
 )
+from generic.testing.landscape.probes import succeeds
 from generic.testing.landscape.programs import find_gardener, gardener_version
 from generic.testing.landscape.router import Router
 
@@ -156,8 +157,7 @@ def _start_apiserver(garden: LandscapeGarden, program: Path, port: int, proxy: s
     environ = {"HTTPS_PROXY": proxy}  # it calls the webhooks for its own objects
     garden.processes.start(APISERVER, command, environ, garden.cluster.directory, keep=True)
     certificate = garden.authority.key_pair.certificate
-    trusted = ssl.create_default_context(cadata=certificate.decode())
-    ready = partial(_answers, f"https://{HOST}:{port}/readyz", trusted)
+    ready = partial(_is_ready, port, "HTTPS")
     garden.processes.wait_until(APISERVER, ready, START_SECONDS)
     garden.apply(api_registration(certificate))
     garden.processes.wait_until(APISERVER, partial(_serves, garden), START_SECONDS)
@@ -193,7 +193,7 @@ def _start_controllers(garden: LandscapeGarden, program: Path, webhooks: Raw) ->
         file.write_text(json.dumps(controller_configuration(name, kubeconfig, server)))
         garden.processes.start(name, [program, name, f"--config={file}"], keep=True)
     for name, port in health.items():
-        ready = partial(_answers, f"http://{HOST}:{port}/readyz")
+        ready = partial(_is_ready, port, "HTTP")
         garden.processes.wait_until(name, ready, START_SECONDS)
 
 
@@ -210,14 +210,10 @@ def _kubeconfig(garden: LandscapeGarden, name: str) -> Path:
     return garden.cluster.user_kubeconfig(f"system:serviceaccount:{APISERVER_NAMESPACE}:{name}")
 
 
-def _answers(url: str, trusted: ssl.SSLContext | None = None) -> bool:
-    """Return whether the server says so; the user's HTTPS_PROXY is not for local servers."""
-    direct = ProxyHandler({}), HTTPSHandler(context=trusted)
-    try:
-        with build_opener(*direct).open(url, timeout=HEALTH_SECONDS):
-            return True
-    except OSError:
-        return False
+def _is_ready(port: int, scheme: str) -> bool:
+    """Return the answer to a readiness probe, as of a pod that has the port."""
+    request = {"path": "/readyz", "port": port, "scheme": scheme}
+    return succeeds({"httpGet": request, "timeoutSeconds": HEALTH_SECONDS}, int)
 
 
 def _serves(garden: LandscapeGarden) -> bool:
