@@ -20,7 +20,7 @@ from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 import actuator
-from hack.public_api import assigned_attributes, fields, members
+from hack.public_api import assigned_attributes, constructor, fields, internal, members, plain
 
 project = "gardener-actuator"
 author = "The gardener-actuator authors"
@@ -181,6 +181,16 @@ def flags() -> str:
     return table(("flag, environment variable", "effect"), rows)
 
 
+def promised_constructor(
+    _app: Sphinx, kind: str, _name: str, obj: object, _options: object, _given: str, _returned: str
+) -> tuple[str, None] | None:
+    """Return the constructor without the parameters for the framework itself."""
+    if kind != "class" or not isclass(obj) or not internal(obj):
+        return None
+    found = constructor(obj)
+    return (plain(found) if found else ""), None
+
+
 def describe_options(
     _app: Sphinx, kind: str, name: str, _obj: object, _options: object, lines: list[str]
 ) -> None:
@@ -226,5 +236,6 @@ def setup(app: Sphinx) -> None:
     """Register the directive and the drawings."""
     app.connect("build-finished", write_report)
     app.connect("autodoc-process-docstring", describe_options)
+    app.connect("autodoc-process-signature", promised_constructor)
     app.add_directive("generated", Generated)
     app.connect("doctree-resolved", inline_drawings)

@@ -18,7 +18,7 @@ from generic.controller.predicates import (
     negate as negate,
 )
 from generic.controller.watch import Watch as Watch, owns as owns, watches as watches
-from generic.kube.client import connect as connect
+from generic.kube.connect import connect as connect
 from generic.kube.finalizers import (
     add_finalizer as add_finalizer,
     finalizer as finalizer,
@@ -28,9 +28,17 @@ from generic.kube.headers import (
     Event as Event,
     EventType as EventType,
     Header as Header,
+    Owner as Owner,
     Request as Request,
 )
 from generic.manager.manager import Manager as Manager
 from generic.manager.options import Options as Options
+from generic.reconciler.origin import DeletionOrigin as DeletionOrigin
 from generic.reconciler.orphans.forced import ForceDeletionRecord as ForceDeletionRecord
-from generic.reconciler.orphans.kind import Orphan as Orphan
+from generic.reconciler.orphans.kind import (
+    Orphan as Orphan,
+    OrphanSpec as OrphanSpec,
+    OrphanState as OrphanState,
+    OrphanStatus as OrphanStatus,
+    OrphanedFrom as OrphanedFrom,
+)

@@ -32,23 +32,33 @@ PLUGINS = (
 )
 """Modules for `pytest_plugins`; their fixtures are public."""
 INTERNAL = {
+    "Certificate": "sign",
     "Cluster": "verdict",
     "ClusterAccess": "write_admin_kubeconfig",
     "ConfigAdmission": "label name place policy problems selected",
     "ControlPlaneMutator": "webhooks",
+    "DeletionOrigin": "fields",
     "Environment": "kill restart stop_apiserver",
     "Event": "last late own relisted went_back",
+    "ForceDeletionRecord": "__init__ spec",
+    "GardenUnderTest": "__init__",
     "Header": "cause conditions is_untouched",
+    "Issued": "__init__ kept trusted",
+    "Kind": "behaviour triggers",
     "KnownObjects": "store",
-    "Manager": "admissions check_ready enabled has_seen health_checks kinds metrics registrations"
-    " runnables shoot_origin verdict webhooks",
+    "LandscapeWorld": "__init__ installed landscape rehearsal",
+    "MachineGroup": "deployment_spec is_manual machine_class secret status",
+    "Manager": "admissions check_ready enabled has_seen health_checks intercept kinds listeners"
+    " metrics registrations runnables shoot_origin verdict webhooks",
     "Options": "enabled enabled_webhooks extension is_named serves_webhooks webhook_owner"
     " workers_of",
     "RecordingContext": "cancelled end limit limited method operation permit progress",
+    "Rotated": "generate",
     "ShootUnderTest": "managers owns types",
     "Watch": "requests",
 }
-"""Members of public classes for the framework itself: neither promised nor in the reference."""
+"""Members and parameters of public classes for the framework itself: neither promised nor in the
+reference. `__init__`: users get objects of the class, and create none."""
 _PLAIN = (
     (re.compile(r"= (NOTHING|Ellipsis)"), "= ..."),  # a new value for each object, or the callee's
     (re.compile(r"<class '([^']*)'>"), r"\1"),
@@ -84,7 +94,7 @@ def text() -> str:
         lines.append(f"\n{plugin}, as a plugin of pytest")
         for name, value in sorted(vars(import_module(plugin)).items()):
             if isinstance(value, FixtureFunctionDefinition) and not name.startswith("_"):
-                lines.append(f"    {name}{_plain(_signature(inspect.unwrap(value)))}")
+                lines.append(f"    {name}{plain(_signature(inspect.unwrap(value)))}")
     lines += ["\ncommand line", *(f"    {line}" for line in _commands(cli, "actuator"))]
     return "\n".join(lines).strip() + "\n"
 
@@ -105,26 +115,34 @@ def _commands(command: click.Command, path: str) -> Iterator[str]:
 def describe(name: str, value: Any) -> Iterator[str]:
     """Yield the line of a name, and those of the members that no other public class defines."""
     if inspect.isclass(value) and value.__name__ == name:
-        bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
-        signature = _constructor(value)
-        yield f"class {name}{f'({bases})' if bases else ''}{_plain(signature) if signature else ''}"
+        bases = ", ".join(base.__name__ for base in _public_bases(value))
+        signature = constructor(value)
+        yield f"class {name}{f'({bases})' if bases else ''}{plain(signature) if signature else ''}"
         yield from (f"    {line}" for line in members(value).values())
     elif inspect.isroutine(value):
-        yield f"{name}{_plain(_signature(value))}"
+        yield f"{name}{plain(_signature(value))}"
+    elif isinstance(value, tuple) and any(inspect.isclass(each) for each in value):
+        shown = plain(value) if all(map(_is_public, value)) else "tuple[type[Object], ...]"
+        yield f"{name} = {shown}"
     else:
-        yield f"{name} = {_plain(value)}"
+        yield f"{name} = {plain(value)}"
 
 
-def _constructor(cls: Any) -> inspect.Signature | None:
-    """Return the constructor; without one if a public base has the same."""
+def constructor(cls: Any) -> inspect.Signature | None:
+    """Return the promised constructor; without one if a public base has the same."""
+    hidden = internal(cls)
     attributes = {name for base in _bases(cls) for name in vars(base)}
     if (
-        not attributes & {"__init__", "__new__"}
+        "__init__" in hidden
+        or not attributes & {"__init__", "__new__"}
         or issubclass(cls, Enum)
         or getattr(cls, "_is_protocol", False)
     ):
         return None
     found = _signature(cls, cls.__init__).replace(return_annotation=inspect.Signature.empty)
+    found = found.replace(
+        parameters=[each for each in found.parameters.values() if each.name not in hidden]
+    )
     if "__attrs_attrs__" not in vars(cls):
         return found
     own = {name.lstrip("_") for base in _bases(cls) for name in inspect.get_annotations(base)}
@@ -136,8 +154,7 @@ def _constructor(cls: Any) -> inspect.Signature | None:
 def members(cls: type) -> dict[str, str]:
     """Return the line of each promised member that no other public class defines."""
     found = {**assigned_attributes(cls), **dict(_of_class(cls))}
-    internal = {name for base in _bases(cls) for name in INTERNAL.get(base.__name__, "").split()}
-    kept = {name: found[name] for name in sorted(found) if name not in internal}
+    kept = {name: found[name] for name in sorted(found) if name not in internal(cls)}
     if issubclass(cls, Enum):
         return {member.name: f"{member.name} = {member.value!r}" for member in cls} | kept
     return kept
@@ -146,7 +163,7 @@ def members(cls: type) -> dict[str, str]:
 def fields(cls: type) -> list[str]:
     """Return the promised attributes that are parameters of the constructor as well."""
     annotated = {name for base in _bases(cls) for name in inspect.get_annotations(base)}
-    parameters = getattr(_constructor(cls), "parameters", ())
+    parameters = getattr(constructor(cls), "parameters", ())
     return [name for name in parameters if name in annotated]
 
 
@@ -154,18 +171,18 @@ def _of_class(cls: type) -> Iterator[tuple[str, str]]:
     bases = _bases(cls)[::-1]
     found = {name: value for base in bases for name, value in vars(base).items()}
     annotations = {name: it for base in bases for name, it in inspect.get_annotations(base).items()}
-    parameters = getattr(_constructor(cls), "parameters", ())
+    parameters = getattr(constructor(cls), "parameters", ())
     for name in found | annotations:
         value = found.get(name)
-        plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if name.startswith("_") or name in parameters:
             continue
-        if inspect.isfunction(plain):
-            yield name, f"{name}{_plain(_signature(plain))}"
-        elif isinstance(plain, property) and plain.fget:
-            yield name, f"{name}: {_plain(inspect.signature(plain.fget).return_annotation)}"
+        if inspect.isfunction(function):
+            yield name, f"{name}{plain(_signature(function))}"
+        elif isinstance(function, property) and function.fget:
+            yield name, f"{name}: {plain(inspect.signature(function.fget).return_annotation)}"
         elif name in annotations:
-            yield name, f"{name}: {_plain(annotations[name])}"
+            yield name, f"{name}: {plain(annotations[name])}"
 
 
 def assigned_attributes(cls: type) -> dict[str, str]:
@@ -176,7 +193,7 @@ def assigned_attributes(cls: type) -> dict[str, str]:
             if isinstance(method, ast.FunctionDef):
                 found |= {name: type for name, type in _assigned(method) if name not in found}
     return {
-        name: f"{name}: {_plain(type)}" if type else name
+        name: f"{name}: {plain(type)}" if type else name
         for name, type in found.items()
         if not name.startswith("_")
     }
@@ -195,13 +212,36 @@ def _assigned(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 
 def _bases(cls: type) -> list[type]:
     """Return the class and its bases of our own that are not public: their members are its own."""
-    public = {
+    return [cls, *(base for base in cls.__mro__[1:] if _is_ours(base) and not _is_public(base))]
+
+
+def _public_bases(cls: type) -> Iterator[type]:
+    """Yield the bases of the class, in place of each internal one its own public bases."""
+    for base in cls.__bases__:
+        if _is_public(base) or not _is_ours(base):
+            yield from () if base is object else (base,)
+        else:
+            yield from filter(_is_public, _public_bases(base))
+
+
+def internal(cls: type) -> set[str]:
+    """Return the members and parameters of the class for the framework itself."""
+    return {name for base in _bases(cls) for name in INTERNAL.get(base.__name__, "").split()}
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.startswith(("actuator.", "generic."))
+
+
+def _is_public(value: object) -> bool:
+    return id(value) in _public_values()
+
+
+@cache
+def _public_values() -> set[int]:
+    return {
         id(getattr(import_module(module), name)) for module in modules() for name in names(module)
     }
-    ours = [
-        base for base in cls.__mro__[1:] if base.__module__.startswith(("actuator.", "generic."))
-    ]
-    return [cls, *(base for base in ours if id(base) not in public)]
 
 
 def _signature(function: Any, hinted: Any = None) -> inspect.Signature:
@@ -234,7 +274,7 @@ def _each(parameter: inspect.Parameter, hint: Any) -> Iterator[inspect.Parameter
         yield inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """Return a value or an annotation without the modules of its names, which are not public."""
     text = value if isinstance(value, str) else repr(value)
     if inspect.isclass(value):

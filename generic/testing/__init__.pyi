@@ -7,6 +7,7 @@ from generic.testing.assertions import (
     assert_rehearsal as assert_rehearsal,
     assert_saved_before_created as assert_saved_before_created,
 )
+from generic.testing.drill.landscape.world import LandscapeWorld as LandscapeWorld
 from generic.testing.drill.names import DRILL_LABEL as DRILL_LABEL
 from generic.testing.drill.shoots import (
     ShootRehearsal as ShootRehearsal,
@@ -14,7 +15,10 @@ from generic.testing.drill.shoots import (
     extension_object as extension_object,
 )
 from generic.testing.envtest.access import ClusterAccess as ClusterAccess
-from generic.testing.envtest.certificates import LocalAuthority as LocalAuthority
+from generic.testing.envtest.certificates import (
+    KeyPair as KeyPair,
+    LocalAuthority as LocalAuthority,
+)
 from generic.testing.envtest.environment import Environment as Environment
 from generic.testing.envtest.servers import free_port as free_port
 from generic.testing.fixtures import (

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from generic.kube.client import HttpClient
+from actuator.interface import Client
 from generic.testing.drill.landscape.world import LandscapeWorld
 from generic.testing.landscape.users import ShootOwner, is_gone, is_ready
 from generic.tools.cli.landscape_extensions import DEFAULTS, landscape_world, rehearsal_of
@@ -44,7 +44,7 @@ def landscape(landscape_extensions: Sequence[str]) -> Iterator[LandscapeWorld]:
 
 
 @pytest.fixture
-def garden(landscape: LandscapeWorld) -> HttpClient:
+def garden(landscape: LandscapeWorld) -> Client:
     """Return a client for the administrator of the garden."""
     return landscape.landscape.garden.client
 

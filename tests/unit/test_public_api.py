@@ -32,6 +32,42 @@ def test_the_public_api_is_as_pinned():
     assert text() == PINNED.read_text(), "review it, then: python -m hack.public_api"
 
 
+DEFINED = re.compile(r"^    (?:class )?(\w+)", re.MULTILINE)
+LIBRARIES = (
+    *("abc", "builtins", "collections.abc", "contextlib", "datetime", "enum", "importlib.abc"),
+    *("ipaddress", "logging", "pathlib", "subprocess", "typing", "msgspec", "pytest"),
+)
+TYPES = {name for library in LIBRARIES for name in vars(import_module(library))}
+
+
+def not_promised(api: str) -> Iterator[str]:
+    """The types that signatures name and that neither the API nor a library defines."""
+    known = TYPES | {*DEFINED.findall(api)}
+    for line in api.splitlines():
+        signature = re.sub(r"'[^']*'|^ *(class )?\w+", "", line)
+        for type in re.findall(r"(?<![\w.])[A-Z]\w+", signature):
+            if type not in known and not type.endswith("_co"):
+                yield f"{type} in: {line.strip()}"
+
+
+def test_each_type_in_the_public_api_is_promised_or_of_a_library():
+    assert [*not_promised(PINNED.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "class Found(Base)(text: str)",
+        "    one: Sequence[Base | None]",
+        "found(client: Base, *, text: str = 'Other') -> None",
+        "found() -> Mapping[str, Base]",
+        "KINDS = (Base, Path)",
+    ],
+)
+def test_a_type_that_is_not_promised_is_found(line):
+    assert [*not_promised(f"generic\n    {line}\n")] == [f"Base in: {line.strip()}"]
+
+
 def test_each_class_and_function_has_a_docstring_of_its_own():
     """Not the signature that a decorator writes."""
     values = [(name, getattr(import_module(module), name)) for module, name in NAMES]

@@ -39,27 +39,27 @@ class BuiltIn:
         return self.run(ctx)
 
 
-def managed_resource(name: str) -> BuiltIn:
+def managed_resource(name: str) -> HealthCheck:
     """Check that the ManagedResource `name` is applied in its current state, and healthy."""
     return _object("managed resource", MANAGED_RESOURCES, name, "", _managed_resource_problem)
 
 
-def deployment(name: str, *, shoot_namespace: str = "") -> BuiltIn:
+def deployment(name: str, *, shoot_namespace: str = "") -> HealthCheck:
     """Check that the Deployment `name` is available and its rollout progresses."""
     return _app("deployment", name, shoot_namespace, _deployment_problem)
 
 
-def stateful_set(name: str, *, shoot_namespace: str = "") -> BuiltIn:
+def stateful_set(name: str, *, shoot_namespace: str = "") -> HealthCheck:
     """Check that the StatefulSet `name` has all its replicas ready."""
     return _app("stateful set", name, shoot_namespace, _stateful_set_problem)
 
 
-def daemon_set(name: str, *, shoot_namespace: str = "") -> BuiltIn:
+def daemon_set(name: str, *, shoot_namespace: str = "") -> HealthCheck:
     """Check that the unavailable pods of the DaemonSet `name` are within its update strategy."""
     return _app("daemon set", name, shoot_namespace, _daemon_set_problem)
 
 
-def machines() -> BuiltIn:
+def machines() -> HealthCheck:
     """Check that no machine failed, and each MachineDeployment in the namespace is healthy.
 
     The equivalent of Gardener's check of nodes. `nodes` also reads the nodes of the shoot.

@@ -13,7 +13,7 @@ import attrs
 from actuator.interface import SHOOT_ACCESS, Resource
 from actuator.meta import Raw, value_at
 from generic.library.healthchecks.builtin import BuiltIn, machine_problems, shown
-from generic.library.healthchecks.model import HealthContext, HealthResult
+from generic.library.healthchecks.model import HealthCheck, HealthContext, HealthResult
 from generic.library.machines import MACHINE_DEPLOYMENTS, MACHINES
 
 _NODES = Resource("v1", "nodes")
@@ -22,7 +22,7 @@ _ERRONEOUS = ("CrashLoopBackOff", "Failed", "InPlaceUpdateFailed")
 _RUNNING = ("Available", "Running")
 
 
-def nodes(*, scale_up_threshold: float = 300.0, scale_down_threshold: float = 900.0) -> BuiltIn:
+def nodes(*, scale_up_threshold: float = 300.0, scale_down_threshold: float = 900.0) -> HealthCheck:
     """Check that no machine failed, and as many nodes are ready as machines are desired.
 
     Nodes that are missing or not ready are accepted for `scale_up_threshold` seconds, nodes that

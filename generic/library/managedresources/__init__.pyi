@@ -17,7 +17,11 @@ from generic.library.managedresources.deployment import (
 )
 from generic.library.managedresources.kind import (
     GroupKind as GroupKind,
+    ManagedObject as ManagedObject,
     ManagedResource as ManagedResource,
+    ManagedResourceSpec as ManagedResourceSpec,
+    ManagedResourceStatus as ManagedResourceStatus,
+    SecretName as SecretName,
     is_healthy as is_healthy,
 )
 from generic.library.managedresources.ours import PERMISSIONS as PERMISSIONS

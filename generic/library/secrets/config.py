@@ -193,7 +193,8 @@ class Certificate:
         )
 
 
-Config = Rotated | Certificate
+Independent = Authority | BasicAuth | RsaKey | StaticTokens
+Config = Independent | Certificate
 
 
 def rotation_of(cluster: Cluster, credential: str = "certificateAuthorities") -> SecretRotation:

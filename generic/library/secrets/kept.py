@@ -123,10 +123,13 @@ class Issued(Mapping[str, bytes]):
         return self.kept.secret_name
 
     @property
-    def old(self) -> Kept | None:
-        """The former credential, while a rotation or a renewal keeps it; None for a certificate."""
+    def old(self) -> Mapping[str, bytes] | None:
+        """The data of the former credential, while a rotation or a renewal keeps it.
+
+        None for a certificate.
+        """
         current, *old = self.trusted
-        return old[0] if old and current is self.kept else None
+        return old[0].data if old and current is self.kept else None
 
     @property
     def bundle(self) -> bytes:

@@ -31,7 +31,7 @@ from generic.library.secrets.config import (
     CHECKSUM_DIGITS,
     Certificate,
     Config,
-    Rotated,
+    Independent,
     Usage,
     check,
     checksum_of,
@@ -113,7 +113,7 @@ class SecretsManager:
         kept = [kept for secret in found if (kept := read(secret)) is not None]
         return sorted(kept, key=lambda k: k.issued, reverse=True)
 
-    def _rotated(self, config: Rotated, kept: Sequence[Kept]) -> list[Kept]:
+    def _rotated(self, config: Independent, kept: Sequence[Kept]) -> list[Kept]:
         """Return the current credential, followed by the former one while it is accepted."""
         rotation = config.rotation
         checksum = checksum_of(config)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from actuator.interface import Client
 from generic.kube.client import HttpClient, connect
 from generic.kube.kubeconfig import InlineKubeconfig
 
@@ -86,14 +87,17 @@ class ClusterAccess:
         self.kubeconfig.touch(mode=0o600, exist_ok=False)
         self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
 
-    def connect(self) -> HttpClient:
-        """Return a client for the administrator, whose requests take at most REQUEST_SECONDS."""
+    def connect(self) -> Client:
+        """Return a client for the administrator, whose requests take at most 10 seconds."""
+        return self._connect()
+
+    def _connect(self) -> HttpClient:
         return connect(self.kubeconfig, connections=1).within(REQUEST_SECONDS)
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request as the administrator, with JSON if there is a body. Raises ApiError."""
         content = None if body is None else json.dumps(body).encode()
-        return self.connect().send(method, path, body=content)
+        return self._connect().send(method, path, body=content)
 
     def _kubeconfig(self, **credential: Any) -> bytes:
         ca = self.ca_file.read_bytes()

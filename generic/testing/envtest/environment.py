@@ -148,7 +148,7 @@ class Environment(ClusterAccess):
         if server is KillableServer.APISERVER or running.processes.is_running(
             KillableServer.APISERVER
         ):
-            client = self.connect()  # once for all looks
+            client = self._connect()  # once for all looks
             ready = partial(_is_ready, client)
             running.processes.wait_until(KillableServer.APISERVER, ready, APISERVER_SECONDS)
 

@@ -16,7 +16,7 @@ import pytest
 
 from actuator.codec import decode
 from actuator.errors import ApiError, NotFound
-from actuator.interface import resource_of
+from actuator.interface import Client, resource_of
 from actuator.meta import Object, Raw
 from generic.kube.client import HttpClient, connect, path_of
 from generic.library.manifests import manifest_of
@@ -40,10 +40,14 @@ _USER = "admission"
 class GardenUnderTest:
     """A cluster with the garden's types, and its users."""
 
-    client: HttpClient
-    """The administrator."""
+    _admin: HttpClient
     _environment: Environment
     _stack: ExitStack
+
+    @property
+    def client(self) -> Client:
+        """The administrator."""
+        return self._admin
 
     def serve(self, admission: Callable[[Manager], object]) -> Manager:
         """Serve the policies and webhooks of an admission until the end of the test.
@@ -53,24 +57,24 @@ class GardenUnderTest:
         kubeconfig = self._environment.user_kubeconfig(_USER)
         manager = Manager(admission_options("test", kubeconfig, "127.0.0.1", free_port()))
         admission(manager)
-        apply_policies(self.client, manager.admissions)
-        self._stack.callback(remove_policies, self.client)
+        apply_policies(self._admin, manager.admissions)
+        self._stack.callback(remove_policies, self._admin)
         if manager.webhooks:
-            grant(self.client, manager, _USER)
+            grant(self._admin, manager, _USER)
             self._stack.callback(self._end, manager)
             manager.start()
         return manager
 
     def create(self, cls: type[K], name: str, **fields: Raw) -> K:
         """Create an object with these fields by their JSON names. Raises ApiError."""
-        return decode(cls, self.client.create(resource_of(cls.KIND), _object(cls, name, fields)))
+        return decode(cls, self._admin.create(resource_of(cls.KIND), _object(cls, name, fields)))
 
     def refusal(self, cls: type[Object], name: str = "refused", **fields: Raw) -> str:
         """Return the reason for which such an object would be refused, or ""; nothing is stored."""
         obj = _object(cls, name, fields)
         path = path_of(resource_of(cls.KIND), obj["metadata"].get("namespace", ""))
         try:
-            self.client.send("POST", path, query={"dryRun": "All"}, body=json.dumps(obj).encode())
+            self._admin.send("POST", path, query={"dryRun": "All"}, body=json.dumps(obj).encode())
         except ApiError as error:
             return str(error)
         return ""
@@ -78,7 +82,7 @@ class GardenUnderTest:
     def _end(self, manager: Manager) -> None:
         for resource in (MUTATING, VALIDATING):
             with suppress(NotFound):
-                self.client.delete(resource, endpoint_of(manager.options).service)
+                self._admin.delete(resource, endpoint_of(manager.options).service)
         manager.stop()
 
 

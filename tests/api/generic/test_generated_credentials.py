@@ -138,7 +138,7 @@ def test_a_rotation_keeps_the_old_ones_until_it_completes(admin, namespace, mana
     preparing = manager()
     during = preparing.ensure(rotated(PREPARING))
     preparing.cleanup()
-    assert {name: item.old.data for name, item in during.items()} == {
+    assert {name: item.old for name, item in during.items()} == {
         name: item.kept.data for name, item in before.items()
     }
     assert all(during[name].secret_name != before[name].secret_name for name in before)
@@ -192,7 +192,7 @@ def test_one_that_grew_old_is_kept_for_a_day_beside_its_successor(
     clock.time += timedelta(hours=23)
     renewing = manager()
     during = renewing.ensure([config])
-    assert during[config.name].old.secret_name == before.secret_name
+    assert during[config.name].trusted[1].secret_name == before.secret_name
     renewing.cleanup()
     assert secret_names(admin, namespace) == sorted([before.secret_name, *names_of(during)])
     clock.time += timedelta(hours=2)
@@ -230,9 +230,9 @@ def test_secrets_of_gardeners_secrets_manager_are_used_until_the_next_rotation(
     after = manager().ensure(GENERATED)
     assert {name: item.secret_name for name, item in after.items()} == names
     assert after == before
-    assert {item.old.secret_name for item in manager().ensure(rotated(PREPARING)).values()} == set(
-        names.values()
-    )
+    assert {
+        item.trusted[1].secret_name for item in manager().ensure(rotated(PREPARING)).values()
+    } == set(names.values())
 
 
 def test_a_manager_in_the_garden_neither_sees_nor_persists_those_of_the_seed(

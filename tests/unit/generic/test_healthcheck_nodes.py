@@ -192,7 +192,7 @@ def test_an_unreachable_shoot_is_an_error_of_the_check():
 
 
 def test_the_check_declares_its_permissions():
-    permissions = nodes().permissions
+    permissions = Check("EveryNodeReady", nodes()).permissions
     assert SHOOT_ACCESS in permissions
     assert {str(permission.resource).partition(".")[0] for permission in permissions} == {
         "machinedeployments",
