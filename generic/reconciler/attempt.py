@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -21,7 +20,7 @@ from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock, resource_of
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time, wire_name
-from actuator.provider_config import ACCEPTED, has_configuration, is_accepted
+from actuator.provider_config import ACCEPTED, accepted_message, has_configuration, is_accepted
 from actuator.tolerance import decode_tolerantly
 from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
@@ -36,7 +35,7 @@ from generic.reconciler import status
 from generic.reconciler.annotation import Removal, removal
 from generic.reconciler.blocked import blocking
 from generic.reconciler.operation import Operation
-from generic.reconciler.origin import CLOUD_ACCOUNT, UNKNOWN_VALUE, account_of, cloud_account
+from generic.reconciler.origin import CLOUD_ACCOUNT, UNKNOWN_VALUE, account_of
 from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
@@ -312,12 +311,11 @@ class Attempt:
             if failure is not None:
                 changed = _with_blocked(raw, changed, failure, now)
             if self.account:
-                make = partial(cloud_account, self.account, now)
-                changed = status.with_condition(raw, changed, CLOUD_ACCOUNT, make)
+                account = CLOUD_ACCOUNT, "CredentialsWork", self.account
+                changed = status.with_fact(raw, changed, *account, now)
             if self._remembers(raw, state):
-                changed = status.with_condition(
-                    raw, changed, ACCEPTED, partial(status.accepted, self.start.generation, now)
-                )
+                accepted = ACCEPTED, "Accepted", accepted_message(self.start.generation)
+                changed = status.with_fact(raw, changed, *accepted, now)
             return status.reported(raw, changed, report, self._kind.ready)
 
         self._write_status(changed, build)

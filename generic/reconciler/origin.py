@@ -18,7 +18,6 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.interface import Actuator, innermost
 from actuator.meta import KeepsUnknownFields, Raw, Schema, value_at
-from generic.reconciler.status import condition
 
 CLOUD_ACCOUNT = "CloudAccount"
 """The type of the condition whose message is the account (`Actuator.cloud_account`)."""
@@ -186,15 +185,6 @@ def account_of(obj: Raw) -> str:
         if value_at(found, "type") == CLOUD_ACCOUNT:
             return bounded(value_at(found, "message"))
     return UNKNOWN_VALUE
-
-
-def cloud_account(account: str, now: str, before: Raw | None) -> Raw:
-    """Return the condition that keeps the account in the status of an object."""
-    if before is not None and before.get("message") == account:
-        return before
-    return condition(
-        CLOUD_ACCOUNT, "True", "CredentialsWork", account, codes=(), now=now, since=None
-    )
 
 
 def bounded(value: object) -> str:

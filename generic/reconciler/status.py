@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
-from actuator.provider_config import ACCEPTED, accepted_message
 from generic.kube.patches import add, remove, test, test_version
 
 READY = "Ready"
@@ -136,14 +135,6 @@ def condition(
     return {**made, "codes": [str(code) for code in codes]} if codes else made
 
 
-def accepted(generation: int, now: str, before: Raw | None) -> Raw:
-    """Return the condition that this generation's configuration was accepted."""
-    text = accepted_message(generation)
-    if before is not None and before.get("message") == text:
-        return before
-    return condition(ACCEPTED, "True", "Accepted", text, codes=(), now=now, since=None)
-
-
 def changes(before: Raw, after: Raw) -> Raw:
     """Return the status fields that an actuator changed; None means removed.
 
@@ -175,6 +166,17 @@ def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None
     merged = _by_type(changed if "conditions" in changed else obj.get("status"))
     merged[type] = make(merged.get(type))
     return {**changed, "conditions": list(merged.values())}
+
+
+def with_fact(obj: Raw, changed: Raw, type: str, reason: str, text: str, now: str) -> Raw:
+    """Return `changed` with one more condition, which is true since its text last changed."""
+
+    def make(before: Raw | None) -> Raw:
+        if before is not None and before.get("message") == text:
+            return before
+        return condition(type, "True", reason, text, codes=(), now=now, since=None)
+
+    return with_condition(obj, changed, type, make)
 
 
 def _by_type(status: Raw | None) -> dict[str, Raw]:

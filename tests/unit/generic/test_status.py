@@ -258,20 +258,17 @@ def test_processing_keeps_ready_only_for_an_object_that_stays(type, was, status_
     assert (found["status"], found["lastTransitionTime"]) == (status_, since)
 
 
-def test_the_acceptance_of_a_configuration_is_written_once_for_each_generation():
-    first = status.accepted(3, NOW, None)
-    assert first == status.condition(
-        "ConfigurationAccepted",
-        "True",
-        "Accepted",
-        "The configuration of generation 3 was accepted.",
-        codes=(),
-        now=NOW,
-        since=None,
-    )
-    assert status.accepted(3, "2027", first) is first
-    assert status.accepted(4, "2027", first)["lastTransitionTime"] == "2027"
-    assert status.accepted(3, "2027", {"type": "ConfigurationAccepted"})["message"]
+def fact(text, now, *before):
+    [found] = status.with_fact({}, {"conditions": [*before]}, "A", "B", text, now)["conditions"]
+    return found
+
+
+def test_a_fact_is_written_once_for_each_text():
+    first = fact("one", NOW)
+    assert first == status.condition("A", "True", "B", "one", codes=(), now=NOW, since=None)
+    assert fact("one", "2027", first) is first
+    assert fact("two", "2027", first)["lastTransitionTime"] == "2027"
+    assert fact("one", "2027", {"type": "A"})["message"]
 
 
 CONDITIONS = {name: {"type": name, "status": "True"} for name in "abc"}
