@@ -19,7 +19,7 @@ from actuator.errors import ApiError, NotFound
 from actuator.interface import SECRETS, Client
 from actuator.meta import Condition, Raw
 from generic.kube.clock import SystemClock
-from generic.kube.finalizers import patch_adding, patch_removing, patch_tested
+from generic.kube.finalizers import add_finalizer, remove_finalizers
 from generic.library.lookup import find
 from generic.library.managedresources import ManagedResource
 from generic.library.managedresources.kind import MANAGED_RESOURCES, SEED_CLASS, SHOOT_FINALIZER
@@ -54,16 +54,12 @@ class ResourceManager:
 
     def _serve(self, mr: Raw) -> None:
         meta = mr["metadata"]
-        finalizers = meta.get("finalizers") or []
         if meta.get("deletionTimestamp") is not None:
-            if self._finalizer in finalizers:
+            if self._finalizer in (meta.get("finalizers") or []):
                 self._delete(mr)
         elif (meta.get("annotations") or {}).get(_IGNORE) == "true":
             return
-        elif self._finalizer not in finalizers:
-            patch = patch_adding(self._finalizer, meta["uid"], finalizers)
-            self._apply(self._patch(mr, patch))
-        else:
+        elif add_finalizer(self._client, MANAGED_RESOURCES, mr, self._finalizer):
             self._apply(mr)
 
     def _apply(self, mr: Raw) -> None:
@@ -110,8 +106,7 @@ class ResourceManager:
             message = f"waiting for the deletion of {names}"
             self._say(mr, "False", "DeletionPending", message, left)
             return
-        meta = mr["metadata"]
-        self._patch(mr, patch_removing([self._finalizer], meta["uid"], meta["finalizers"]))
+        remove_finalizers(self._client, MANAGED_RESOURCES, mr, [self._finalizer])
 
     def _remove(self, mr: Raw, references: Iterable[Raw]) -> list[Raw]:
         """Delete these objects; return those that still exist. Raises ApiError."""
@@ -163,11 +158,6 @@ class ResourceManager:
         if any(told.get(key) != value for key, value in wanted.items()):
             where = (MANAGED_RESOURCES, meta["name"], meta["namespace"])
             self._client.patch(*where, {"status": wanted}, subresource="status")
-
-    def _patch(self, mr: Raw, patch: list[Raw]) -> Raw:
-        name = mr["metadata"]["name"]
-        namespace = mr["metadata"]["namespace"]
-        return patch_tested(self._client, MANAGED_RESOURCES, name, namespace, patch)
 
 
 def _applied(mr: Raw) -> list[Raw]:

@@ -25,7 +25,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ConfigurationError, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, Conflict, NotFound
 from actuator.interface import (
     SECRETS,
     Actuator,
@@ -36,7 +36,7 @@ from actuator.interface import (
     resource_of,
 )
 from actuator.meta import Object, Raw
-from generic.kube.finalizers import Stale, patch_adding, patch_tested, remove_finalizers
+from generic.kube.finalizers import add_finalizer, remove_finalizers
 from generic.kube.headers import Header, Request, header, request_of
 
 PERMISSION = SECRETS.permission("get", "list", "patch")
@@ -113,15 +113,9 @@ class GuardsSecret(WrappedActuator):
                     f"{obj.KIND.name} {obj.key}: spec.secretRef: Secret {_secret_of(obj)} not "
                     "found; create it, or reference another Secret"
                 )
-            meta = secret["metadata"]
-            finalizers = meta.get("finalizers") or []
-            deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
-            if finalizer in finalizers or deleting:
-                return
-            patch = patch_adding(finalizer, meta["uid"], finalizers)
-            with suppress(Stale, NotFound):
-                patch_tested(ctx.client, SECRETS, meta["name"], meta["namespace"], patch)
-                return
+            with suppress(Conflict, NotFound):
+                add_finalizer(ctx.client, SECRETS, secret, finalizer)
+                return  # also for a Secret under deletion, which can get none
         raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")
 
     def _release_former(self, ctx: Context, obj: Any) -> None:
