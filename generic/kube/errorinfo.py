@@ -286,7 +286,8 @@ def _blocked_reason(error: BaseException, own: str) -> str:
 
 def _raised(error: BaseException, text: str) -> Raised:
     """Return a Raised named like the exception, without the causes, whose texts are unbounded."""
-    cls: type[Raised] = type(type(error).__name__, (Raised,), {})
+    module = _guarded(lambda: str.__str__(type(error).__module__), "builtins")
+    cls: type[Raised] = type(type(error).__name__, (Raised,), {"__module__": module})
     raised = cls(text.removeprefix(f"{cls.__name__}: "))
     raised.__traceback__ = error.__traceback__
     return raised

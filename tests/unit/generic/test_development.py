@@ -171,9 +171,9 @@ MINIMAL = [
             "type": "acme",
             "region": "local",
             "secretRef": SECRET,
-            "name": "",
-            "recordType": "",
-            "values": [],
+            "name": "api.shoot--dev--local-acme.example.org",
+            "recordType": "A",
+            "values": ["192.0.2.1"],
         },
     ),
 ]

@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import re
+import traceback
 import weakref
 from pathlib import Path
 from sysconfig import get_path
@@ -297,6 +298,29 @@ def test_the_place_is_the_line_of_the_author_that_called_a_library():
     assert unexpected is not None
     assert place(unexpected) == f"test_errorinfo.py:{line}"
     assert place(ValueError("never raised")) == ""
+
+
+class OutOfAddresses(Exception):
+    """An error of an author."""
+
+
+class Odd(Exception):
+    __module__ = 5  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (json.JSONDecodeError("x", "", 0), "json.decoder.JSONDecodeError: x"),
+        (OutOfAddresses("x"), f"{__name__}.OutOfAddresses: x"),
+        (Odd("x"), "Odd: x"),
+    ],
+)
+def test_a_traceback_names_the_module_of_the_exception(error, line):
+    unexpected = read_error(error).unexpected
+    assert unexpected is not None
+    assert traceback.format_exception_only(unexpected)[0].startswith(line)
 
 
 HERE = "/home/author"

@@ -1,16 +1,16 @@
 """The objects that a rehearsal has by default: each is one that its actuator accepts."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import attrs
 import pytest
 
-from actuator import Actuator, ProviderConfig, Schema, SeedObjects
+from actuator import Actuator, Object, ProviderConfig, Schema, SeedObjects, own_kind
 from actuator.codec import decode
 from actuator.interface import config_class, resource_of
 from actuator.provider_config import Configurations
 from actuator.schema import structural
-from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry, Extension, Worker
+from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry, DNSRecord, Extension, Worker
 from extensions.aws.config import BastionConfig, ControlPlaneConfig
 from extensions.certificate.config import CertificateConfig
 from extensions.certificate.issuers import Issuer
@@ -19,8 +19,9 @@ from extensions.local.config import NetworkConfig, ShareConfig
 from extensions.networkfilter.config import FilterConfig
 from extensions.relations.kinds import Entry, Mirror, Team
 from generic.library import technical_id_and_uid
-from generic.testing import Rehearsal, RehearsedShoot
+from generic.testing import Rehearsal, RehearsedShoot, minimal_object
 from generic.testing.drill.inventory import spoiled
+from generic.testing.minimal import minimal_spec
 from generic.testing.rehearsal import CombinedRehearsal
 
 SHOOT = RehearsedShoot(technical_id="shoot--a--b", type="drill-1", labels={"drill": "x"})
@@ -75,6 +76,35 @@ def test_an_object_of_each_kind_has_all_required_fields(cls):
     assert decode(cls, obj).metadata.name
     assert obj["metadata"]["labels"] == SHOOT.labels
     assert ("namespace" in obj["metadata"]) == cls.KIND.namespaced
+
+
+@pytest.mark.parametrize("cls", KINDS)
+def test_the_required_fields_of_gardeners_kinds_have_values(cls):
+    [obj, *_] = manifests(actuator(cls))
+    assert [name for name, value in obj["spec"].items() if not value] == []
+
+
+def test_dns_records_of_two_shoots_have_different_names():
+    [record] = manifests(actuator(DNSRecord))
+    assert SHOOT.technical_id in record["spec"]["name"]
+    assert minimal_object(DNSRecord, "a").spec.name != minimal_object(DNSRecord, "b").spec.name
+
+
+def test_an_object_of_an_own_kind_has_the_examples_of_its_required_fields():
+    @attrs.frozen(kw_only=True)
+    class PeeringSpec:
+        size: Annotated[int, Schema(minimum=1)]
+        peer: Annotated[str, Schema(example="vpc-1", pattern="vpc-[0-9]+")]
+        mode: Literal["Active", "Passive"]
+        ports: Annotated[list[Annotated[int, Schema(minimum=1)]], Schema(min_length=1)]
+
+    @attrs.define(kw_only=True)
+    class Peering(Object):
+        KIND = own_kind("Peering", "acme.example.org")
+        spec: PeeringSpec
+
+    spec = minimal_spec(Peering, {})
+    assert spec == {"size": 1, "peer": "vpc-1", "mode": "Active", "ports": [1]}
 
 
 @pytest.mark.parametrize("config", CONFIGS)
