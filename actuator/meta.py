@@ -128,6 +128,13 @@ def value_at(data: object, *path: str) -> Any:
     return data
 
 
+def conditions_in(status: object) -> dict[str, Raw]:
+    """Return the conditions of a status as JSON, by type, without values of another form."""
+    found = value_at(status, "conditions")
+    listed = found if isinstance(found, list) else []
+    return {str(item.get("type")): item for item in listed if isinstance(item, dict)}
+
+
 def parse_time(text: str) -> datetime:
     """Return a Kubernetes timestamp (RFC 3339) as an aware datetime, rounded down to microseconds.
 

@@ -18,7 +18,14 @@ from actuator.codec import decode, encode
 from actuator.errors import DecodeError
 from actuator.immutability import changes
 from actuator.interface import FieldProblem, ProviderConfig, invalid
-from actuator.meta import LastOperationState, LastOperationType, Object, Raw, value_at
+from actuator.meta import (
+    LastOperationState,
+    LastOperationType,
+    Object,
+    Raw,
+    conditions_in,
+    value_at,
+)
 from actuator.schema import comparable, json_schema
 
 FIELD = "spec.providerConfig"
@@ -86,10 +93,7 @@ def accepted_message(generation: int) -> str:
 
 def is_accepted(generation: int, status: object) -> bool:
     """Return whether an operation accepted the configuration of this generation, by the status."""
-    listed = value_at(status, "conditions")
-    by_type = {
-        str(value_at(item, "type")): item for item in (listed if isinstance(listed, list) else ())
-    }
+    by_type = conditions_in(status)
     if value_at(by_type, ACCEPTED, "message") == accepted_message(generation):
         return True
     not_ready = value_at(by_type, "Ready", "status") in ("False", "Unknown")  # no kind of Gardener

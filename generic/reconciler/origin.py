@@ -17,7 +17,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.interface import Actuator, innermost
-from actuator.meta import KeepsUnknownFields, Raw, Schema, value_at
+from actuator.meta import KeepsUnknownFields, Raw, Schema, conditions_in, value_at
 
 CLOUD_ACCOUNT = "CloudAccount"
 """The type of the condition whose message is the account (`Actuator.cloud_account`)."""
@@ -180,11 +180,8 @@ def _version_beside(module: Any) -> str:
 
 def account_of(obj: Raw) -> str:
     """Return the cloud account in the status of an object."""
-    conditions = value_at(obj, "status", "conditions")
-    for found in conditions if isinstance(conditions, list) else ():
-        if value_at(found, "type") == CLOUD_ACCOUNT:
-            return bounded(value_at(found, "message"))
-    return UNKNOWN_VALUE
+    by_type = conditions_in(value_at(obj, "status"))
+    return bounded(value_at(by_type, CLOUD_ACCOUNT, "message"))
 
 
 def bounded(value: object) -> str:

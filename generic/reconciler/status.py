@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from msgspec import Struct
 
 from actuator.errors import ErrorCode
-from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
+from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons, conditions_in
 from generic.kube.patches import add, remove, test, test_version
 
 READY = "Ready"
@@ -152,9 +152,9 @@ def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
     """
     if "conditions" not in changed:
         return changed
-    wanted = _by_type(changed)
-    known = _by_type(before)
-    merged = _by_type(obj.get("status"))
+    wanted = conditions_in(changed)
+    known = conditions_in(before)
+    merged = conditions_in(obj.get("status"))
     for type_ in known.keys() - wanted.keys():
         merged.pop(type_, None)
     merged.update({type_: c for type_, c in wanted.items() if known.get(type_) != c})
@@ -163,7 +163,7 @@ def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
 
 def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None], Raw]) -> Raw:
     """Return `changed` with one more condition, made from the current one in `obj`."""
-    merged = _by_type(changed if "conditions" in changed else obj.get("status"))
+    merged = conditions_in(changed if "conditions" in changed else obj.get("status"))
     merged[type] = make(merged.get(type))
     return {**changed, "conditions": list(merged.values())}
 
@@ -177,12 +177,6 @@ def with_fact(obj: Raw, changed: Raw, type: str, reason: str, text: str, now: st
         return condition(type, "True", reason, text, codes=(), now=now, since=None)
 
     return with_condition(obj, changed, type, make)
-
-
-def _by_type(status: Raw | None) -> dict[str, Raw]:
-    conditions = (status or {}).get("conditions")
-    found = conditions if isinstance(conditions, list) else []
-    return {str(item.get("type")): item for item in found if isinstance(item, dict)}
 
 
 def patch(obj: Raw, fields: Raw) -> list[Raw]:

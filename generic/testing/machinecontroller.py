@@ -18,7 +18,7 @@ from typing import Any
 from actuator.codec import decode, encode
 from actuator.errors import AlreadyExists, ApiError, NotFound
 from actuator.interface import SECRETS, Client, Resource, resource_of
-from actuator.meta import ObjectMeta, OwnerReference, Raw
+from actuator.meta import ObjectMeta, OwnerReference, Raw, conditions_in, value_at
 from generic.kube.finalizers import Stale, patch_adding, patch_removing, patch_tested
 from generic.kube.headers import as_dict
 from generic.library.machines import (
@@ -129,8 +129,7 @@ class MachineController:
         self._scale(new, room)
 
     def _transferred(self, machine: Raw, new: Raw, manual: bool) -> bool:
-        conditions = (machine.get("status") or {}).get("conditions") or []
-        reason = next((c["reason"] for c in conditions if c["type"] == _UPDATE), None)
+        reason = value_at(conditions_in(machine.get("status")), _UPDATE, "reason")
         meta = machine["metadata"]
         if reason == _CHOSEN:
             patch = {"labels": {SELECTED: None}, "ownerReferences": _owned_by(new)}

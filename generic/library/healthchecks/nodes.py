@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import attrs
 
 from actuator.interface import SHOOT_ACCESS, Resource
-from actuator.meta import Raw, value_at
+from actuator.meta import Raw, conditions_in, value_at
 from generic.library.healthchecks.builtin import BuiltIn, machine_problems, shown
 from generic.library.healthchecks.model import HealthCheck, HealthContext, HealthResult
 from generic.library.machines import MACHINE_DEPLOYMENTS, MACHINES
@@ -127,9 +127,7 @@ def _is_preserved(node: Raw) -> bool:
 
 
 def _condition(node: Raw, type: str) -> object:
-    conditions = value_at(node, "status", "conditions")
-    found = conditions if isinstance(conditions, list) else []
-    return next((value_at(c, "status") for c in found if value_at(c, "type") == type), None)
+    return value_at(conditions_in(value_at(node, "status")), type, "status")
 
 
 def _phase(machine: Raw) -> object:

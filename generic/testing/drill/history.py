@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from actuator.cluster import FORCE_DELETION, parse_bool
-from actuator.meta import ForceSource, Kind, Raw
+from actuator.meta import ForceSource, Kind, Raw, conditions_in
 from generic.kube.headers import DELETION_BLOCKED, as_dict
 from generic.reconciler.reporter import event_reason
 from generic.serving.metrics import Outcome
@@ -175,8 +175,7 @@ def _first(before: float | None, now: float) -> float:
 
 def _conditions(obj: Raw) -> dict[str, str]:
     """Return the update time and message of each condition, by type."""
-    conditions = as_dict(obj.get("status")).get("conditions") or ()
     return {
-        str(condition.get("type")): f"{condition.get('lastUpdateTime')}: {condition.get('message')}"
-        for condition in conditions
+        type: f"{condition.get('lastUpdateTime')}: {condition.get('message')}"
+        for type, condition in conditions_in(obj.get("status")).items()
     }

@@ -11,7 +11,7 @@ import attrs
 
 from actuator.errors import Conflict, Invalid, NotFound
 from actuator.interface import CONFIG_MAPS, SECRETS, Client, Resource
-from actuator.meta import Raw
+from actuator.meta import Raw, conditions_in, value_at
 from generic.kube.deleting import CONFIRM_DELETION
 from generic.kube.finalizers import remove_finalizers
 from generic.library.lookup import find_all
@@ -102,8 +102,7 @@ def _merge(client: Client, where: tuple[Resource, str, str], uid: str, patch: Ra
 
 
 def _described(resource: Resource, obj: Raw) -> str:
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    said = "; ".join(c["message"] for c in conditions if c["type"] == "ResourcesApplied")
+    said = value_at(conditions_in(obj.get("status")), "ResourcesApplied", "message")
     return f"{resource.plural} {obj['metadata']['name']}{f' ({said})' if said else ''}"
 
 

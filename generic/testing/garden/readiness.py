@@ -4,7 +4,7 @@ Source: gardener `pkg/extensions/customresources.go` and `pkg/utils/kubernetes/h
 outside Gardener, which report with a condition Ready, are read in the same way.
 """
 
-from actuator.meta import LastOperationState, LastOperationType, Raw, parse_time
+from actuator.meta import LastOperationState, LastOperationType, Raw, conditions_in, parse_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.reconciler.status import READY
 
@@ -16,14 +16,10 @@ def error_of(obj: Raw) -> Raw | None:
     status = obj.get("status") or {}
     if error := status.get("lastError"):
         return dict(error)
-    ready = _ready(status)
+    ready = conditions_in(status).get(READY)
     if ready is None or ready["status"] != "False" or ready["reason"] in _AT_WORK:
         return None
     return {"description": ready["message"], "codes": ready.get("codes") or []}
-
-
-def _ready(status: Raw) -> Raw | None:
-    return next((c for c in status.get("conditions") or [] if c["type"] == READY), None)
 
 
 def progress_of(obj: Raw) -> str:
@@ -57,7 +53,7 @@ def _unready(obj: Raw) -> str | None:
         return "observed generation outdated"
     if OPERATION in annotations:
         return f"operation {annotations[OPERATION]!r} is not yet picked up"
-    if not operation and (ready := _ready(status)):
+    if not operation and (ready := conditions_in(status).get(READY)):
         return None if ready["status"] == "True" else f"not ready: {ready['message']}"
     if not operation:
         return "no last operation yet"

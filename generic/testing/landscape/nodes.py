@@ -17,7 +17,7 @@ from attrs import field, frozen
 
 from actuator.errors import Conflict, NotFound
 from actuator.interface import SECRETS, Client, Clock, Resource
-from actuator.meta import Raw, format_time
+from actuator.meta import Raw, conditions_in, format_time, value_at
 from generic.kube.client import HttpClient
 from generic.library.machines import MACHINES
 from generic.library.manifests import manifest
@@ -170,10 +170,8 @@ def _has(meta: Raw, wanted: Raw) -> bool:
 
 def is_ready(obj: Raw) -> bool:
     """Whether a Node or a pod is Ready; without heartbeats, controllers change that."""
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return any(
-        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
-    )
+    by_type = conditions_in(obj.get("status"))
+    return bool(value_at(by_type, "Ready", "status") == "True")
 
 
 def _condition(type: str, status: str, now: str, **more: str) -> Raw:

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Client, Resource
-from actuator.meta import Raw
+from actuator.meta import Raw, conditions_in, value_at
 from generic.library.machines import MACHINES
 from generic.library.managedresources.kind import MANAGED_RESOURCES
 from generic.library.programs.cache import Progress
@@ -133,9 +133,8 @@ def await_seed(garden: Client, name: str, progress: Callable[[str], object]) -> 
 
 def has_bucket(seed: Raw) -> bool:
     """Return whether the bucket for the backups of a Seed exists, or it has no backups."""
-    conditions = (seed.get("status") or {}).get("conditions") or ()
-    found = {condition["type"]: condition["status"] for condition in conditions}
-    return "backup" not in seed["spec"] or found.get("BackupBucketsReady") == "True"
+    status = value_at(conditions_in(seed.get("status")), "BackupBucketsReady", "status")
+    return "backup" not in seed["spec"] or status == "True"
 
 
 def installation_problem(installations: Sequence[Raw]) -> str:
