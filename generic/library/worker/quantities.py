@@ -7,11 +7,12 @@ exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_UP, Decimal
 
 _BINARY = [(Decimal(1024) ** (6 - n), f"{letter}i") for n, letter in enumerate("EPTGMK")]
 _DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTGMk", "", *"mun"])]
 _ONE = (Decimal(1), "")
+_NANO = Decimal(10) ** 9
 _NONE = "<nil>"
 _QUANTITY = re.compile(r"[+-]?[\d.]{1,40}(?:[numkMGTPE]|[KMGTPE]i|[eE]-?\d{1,2})?", re.ASCII)
 
@@ -32,7 +33,8 @@ def _number(text: str) -> Decimal:
     from kubernetes.utils.quantity import parse_quantity  # with it comes the whole client
 
     number: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]
-    return number
+    # Go rounds each quantity away from zero to a whole number of 1n.
+    return number if number * _NANO % 1 == 0 else number.quantize(1 / _NANO, ROUND_UP)
 
 
 def _canonical(number: Decimal, *, binary: bool) -> str:
@@ -45,4 +47,4 @@ def _canonical(number: Decimal, *, binary: bool) -> str:
     whole = number == number.to_integral_value()
     units = [*_BINARY, _ONE] if binary and whole and abs(number) >= 1024 else _DECIMAL
     factor, suffix = next((unit for unit in units if number % unit[0] == 0), units[-1])
-    return f"{int((number / factor).to_integral_value(ROUND_CEILING))}{suffix}"
+    return f"{int(number / factor)}{suffix}"

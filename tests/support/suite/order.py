@@ -30,4 +30,4 @@ def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
         more = max(0, share - len(head))
         ordered += [*head, *others[:more]]
         others = others[more:]
-    return ordered + others
+    return ordered

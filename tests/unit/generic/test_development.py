@@ -1,5 +1,6 @@
 """`actuator dev` and `actuator shoot`, without a cluster: their decisions."""
 
+import json
 from pathlib import Path
 
 import attrs
@@ -60,7 +61,7 @@ def test_a_flag_selects_another_extension_of_the_same_cluster():
 
 
 def test_a_killed_development_is_not_found():
-    Path(".actuator-dev").write_text("{}")
+    Path(".actuator-dev").write_text(json.dumps({"extension": "killed:extension"}))
     assert select(NONE) == NONE
     with announced() as announce:  # and does not prevent the next one
         announce(FOUND)

@@ -214,6 +214,7 @@ def handed_out(queue):
         pytest.param(["a", "b"], ["a", "b"], id="first in, first out"),
         pytest.param(["a", "b", "b"], ["a", "b"], id="a key that is ready keeps its place"),
         pytest.param(["a", "b", "b!"], ["b", "a"], id="an urgent add moves it"),
+        pytest.param(["a", "b!", "a!"], ["b", "a"], id="behind the urgent ones before it"),
         pytest.param(["a", "b!", "b!"], ["b", "a"], id="once"),
         pytest.param(["a", "b!", "c!", "b"], ["b", "c", "a"], id="an add leaves it urgent"),
         pytest.param(["a", "b!", "c!"], ["b", "c", "a"], id="urgent keys are in order too"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actuator.meta import Raw
 from generic.kube.canonical import canonical, digest
-from generic.tools.record.chain import ExportHeader, WrongLine, chained, lines_of, verified
+from generic.tools.record.chain import FORMAT, ExportHeader, WrongLine, chained, lines_of, verified
 
 RECORDS: list[Raw] = [
     {"kind": "Orphan", "name": f"o{n}", "spec": {"id": f"vpc-{n}", "tags": {"ü\x7f\x1b": "1"}}}
@@ -35,6 +35,14 @@ def export(records: list[Raw]) -> tuple[bytes, str]:
 
 WHOLE, LAST = export(RECORDS)
 LINES = WHOLE.splitlines(keepends=True)
+
+
+def first_line(change: Raw, **more: str) -> bytes:
+    """The only line of an export without records."""
+    fields = {"format": FORMAT, "version": 1, "exportedAt": ""}
+    record = {**fields, **dict.fromkeys(("since", "until", "seed"), ""), "records": 0, **change}
+    linked = {"previous": "0" * 64, "record": record}
+    return f"{canonical({**linked, 'hash': digest(linked), **more})}\n".encode()
 
 
 def first_wrong(content: bytes) -> int | None:
@@ -102,6 +110,7 @@ def test_each_of_ten_thousand_changes_is_found_at_its_line(
         (WHOLE[:-10], f"line {len(LINES)}: incomplete: the file ends within it"),
         (WHOLE.replace(b"\n", b"\r\n"), "line 1: altered: its content and its hash differ, or"),
         (b"\x1f\x8b compressed\n", "or the file is no export"),
+        (first_line({"seed": "x" * 2 * 2**20}), "line 1: longer than 2097152 bytes"),
     ],
 )
 def test_a_truncated_file_and_one_that_is_no_export_have_their_own_messages(
@@ -155,10 +164,12 @@ def test_a_file_that_is_no_export_is_refused_at_its_first_line(content: bytes) -
     "change", [{"version": 2}, {"format": "other"}, {"records": "7"}, {"unknown": 1}, {"seed": 1}]
 )
 def test_an_export_of_another_format_is_refused(change: Raw) -> None:
-    record = {"since": "", "until": "", "exportedAt": "", "seed": "", "records": 0, **change}
-    linked = {"previous": "0" * 64, "record": record}
-    line = f"{canonical({**linked, 'hash': digest(linked)})}\n".encode()
-    assert first_wrong(line) == 1
+    assert first_wrong(first_line({})) is None
+    assert first_wrong(first_line(change)) == 1
+
+
+def test_a_part_of_a_line_that_its_hash_does_not_cover_is_refused() -> None:
+    assert first_wrong(first_line({}, note="approved")) == 1
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=9))
