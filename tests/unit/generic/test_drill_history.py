@@ -188,6 +188,11 @@ def refused(failures):
         ({"lives": []}, "I5", ["no object was blocked"]),
         ({"path": "migrate: create migrate"}, "I3", ["it does not apply to this path"]),
         (
+            {"lives": [life("BackupEntry")]},
+            "I6",
+            ["a force deletion ends no object of these kinds"],
+        ),
+        (
             {"scenario": "webhooks-down", "webhooks": refused(["killed", "expired", "slow"])},
             "webhooks",
             ["a webhook that fails because it denies every request; use more shoots"],
@@ -199,6 +204,22 @@ def test_a_finding_lists_parts_that_were_not_exercised(more, rule, untested):
     [found] = [item for item in judge(attrs.evolve(evidence(), **more)) if item.rule == rule]
     assert list(found.untested) == untested
     assert found.exercised is (rule == "webhooks")
+
+
+@pytest.mark.parametrize(
+    ("webhooks", "problem"),
+    [
+        ([], "no webhook refused a request, so none was rehearsed"),
+        (
+            [attrs.evolve(item, seconds=None) for item in refused(["killed"])],
+            "webhook w (Fail) blocked the force deletion: it refused r: e",
+        ),
+    ],
+)
+def test_webhooks_that_refuse_nothing_or_block_the_force_deletion_are_found(webhooks, problem):
+    seen = attrs.evolve(evidence(), scenario="webhooks-down", webhooks=webhooks)
+    [found] = [item for item in judge(seen) if item.rule == "webhooks"]
+    assert list(found.problems) == [f"shoot--a: {problem}"]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,10 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param(
             {"lives": [life(ready=None), life("C"), BAD]}, {"ready", "I6"}, id="kept from ready"
         ),
+        pytest.param(
+            {"lives": [life(released=None), life("C"), BAD]}, {"I3", "I6"}, id="not released"
+        ),
+        pytest.param({"lives": [life(), life("C"), life("C")]}, {"I6"}, id="nothing invalid"),
         pytest.param({"lives": [life(gone=None), life("C"), BAD]}, {"seed"}, id="still there"),
         pytest.param({"remaining_objects": ["x is still there"]}, {"seed"}, id="seed objects left"),
     ],
