@@ -105,7 +105,8 @@ class RequeueAfter(Exception):
     def __init__(
         self, seconds: float, message: str = "", *, cause: BaseException | None = None
     ) -> None:
-        self.seconds = check_seconds(seconds)
+        self.seconds: float = check_seconds(seconds)
+        """The seconds until the retry."""
         super().__init__(message or (str(cause) if cause else f"Next attempt in {seconds:g} s"))
         self.cause = cause
 
@@ -160,7 +161,7 @@ class ApiError(Exception):
         self.status = status
         self.message = message
         self.reason = reason
-        self.causes = tuple(causes)
+        self.causes: tuple[str, ...] = tuple(causes)
         self.retry_after = retry_after
         self.about = about
 

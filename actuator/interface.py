@@ -12,7 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from types import NoneType
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, get_args, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    get_args,
+    get_origin,
+    overload,
+)
 
 import attrs
 from typing_extensions import TypeVar
@@ -28,7 +39,8 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-def _texts(values: Iterable[str]) -> tuple[str, ...]:
+def texts(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts as a tuple. Raises TypeError for one text instead of a list."""
     if isinstance(values, str):
         raise TypeError(f"expected a list, got the text {values!r}; write [{values!r}]")
     return tuple(values)
@@ -103,7 +115,7 @@ class SeedObjects:
     """
 
     resource: Resource = attrs.field(converter=_resource)
-    finalizers: Sequence[str] = attrs.field(default=(), converter=_texts)
+    finalizers: Sequence[str] = attrs.field(default=(), converter=texts)
     label_selector: str = attrs.field(default="", kw_only=True)
 
     def __attrs_post_init__(self) -> None:
@@ -141,10 +153,10 @@ class Permission:
     """API access that an actuator needs beyond its own kind; becomes a rule of its ClusterRole."""
 
     resource: Resource = attrs.field(converter=_resource)
-    verbs: Sequence[str] = attrs.field(converter=_texts)
+    verbs: Sequence[str] = attrs.field(converter=texts)
     namespace: str = attrs.field(default="", kw_only=True)
     """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
-    names: Sequence[str] = attrs.field(default=(), converter=_texts, kw_only=True)
+    names: Sequence[str] = attrs.field(default=(), converter=texts, kw_only=True)
     """Limits the access to objects with these names; empty means all."""
 
 
@@ -436,15 +448,12 @@ class Actuator(ABC, Generic[K, C]):
     of: type[K] | None = None
     """K, for classes that cannot be declared as Actuator[K]: wrappers of any actuator."""
 
-    def __new__(cls, *_args: Any, **_named: Any) -> Self:
-        """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
-        for name in sorted(cls.__abstractmethods__):
-            known = {*dir(Actuator), *cls.__abstractmethods__}
-            found = closest(name, set(dir(cls)) - known)
-            remedy = f"rename {found} to {name}" if found else f"define {name}"
-            place = place_of(getattr(cls, found or "", cls), cls)
-            raise TypeError(f"{cls.__name__} has no method {name}; {remedy}{place}")
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # type checkers know the constructor of each subclass
+
+        def __new__(cls, *_args: Any, **_named: Any) -> Self:
+            """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
+            _check_complete(cls)
+            return super().__new__(cls)
 
     def validate(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
         """Return the problems of `obj` besides those of its configuration; none by default.
@@ -517,6 +526,15 @@ class Actuator(ABC, Generic[K, C]):
         reached.
         """
         return None
+
+
+def _check_complete(cls: type[Actuator[Any]]) -> None:
+    for name in sorted(cls.__abstractmethods__):
+        known = {*dir(Actuator), *cls.__abstractmethods__}
+        found = closest(name, set(dir(cls)) - known)
+        remedy = f"rename {found} to {name}" if found else f"define {name}"
+        place = place_of(getattr(cls, found or "", cls), cls)
+        raise TypeError(f"{cls.__name__} has no method {name}; {remedy}{place}")
 
 
 class WrappedActuator(Actuator[Any]):

@@ -32,6 +32,7 @@ PLUGINS = (
 )
 """Modules for `pytest_plugins`; their fixtures are public."""
 INTERNAL = {
+    "Actuator": "__init__",
     "Certificate": "sign",
     "Cluster": "verdict",
     "ClusterAccess": "write_admin_kubeconfig",
@@ -54,6 +55,7 @@ INTERNAL = {
     " workers_of",
     "RecordingContext": "cancelled end limit limited method operation permit progress",
     "Rotated": "generate",
+    "ShootRehearsal": "shoots",
     "ShootUnderTest": "managers owns types",
     "Watch": "requests",
 }

@@ -67,7 +67,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
         groups = seed.narrowed(self.seed_objects, obj)
         namespace = obj.metadata.namespace
         seedobjects.delete(ctx.client, groups, namespace)
-        seedobjects.check_deleted(ctx, groups, namespace, patience=seed.MAX_WAIT)
+        seedobjects.check_deleted(ctx, groups, namespace, patience=seed.MAX_WAIT_SECONDS)
 
     def force_delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
         """Delete Service and EndpointSlices."""

@@ -1,7 +1,6 @@
 """Labels that identify the objects in the seed of one object of this extension."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 import attrs
 
@@ -9,7 +8,7 @@ from actuator import Kind, Object, Resource, SeedObjects
 
 _KIND = "local.provider.extensions.gardener.cloud/kind"
 _OWNER = "local.provider.extensions.gardener.cloud/owner"
-MAX_WAIT = timedelta(seconds=30)
+MAX_WAIT_SECONDS = 30.0
 """Counted from an object's deletionTimestamp; a longer deletion is an error."""
 
 

@@ -64,13 +64,17 @@ class LocalExtension(Actuator[Extension, ShareConfig]):
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
         release(ctx, self._outside, obj, cluster)
-        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT)
+        seedobjects.check_deleted(
+            ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT_SECONDS
+        )
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Delete the Mount; keep the share for the next seed."""
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
-        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT)
+        seedobjects.check_deleted(
+            ctx, mounts, obj.metadata.namespace, patience=seed.MAX_WAIT_SECONDS
+        )
 
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Delete the Mount despite its finalizer; the share may remain."""

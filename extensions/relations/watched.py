@@ -7,7 +7,7 @@ namespace of others.
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from math import inf
 
 from actuator import Actuator, Cluster, Context, FieldProblem, RequeueAfter, Resource, SeedObjects
 from extensions.relations.kinds import GROUP, Mirror
@@ -56,7 +56,7 @@ class Mirrors(Actuator[Mirror]):
     def delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Delete the copy; keep the source."""
         self.force_delete(ctx, obj, cluster)
-        seedobjects.check_deleted(ctx, [_copies(obj)], obj.spec.to, patience=timedelta.max)
+        seedobjects.check_deleted(ctx, [_copies(obj)], obj.spec.to, patience=inf)
 
     def force_delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Request the deletion of the copy."""

@@ -7,7 +7,6 @@ controller sees it, and only a force deletion strips them.
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import timedelta
 
 from actuator.errors import ActuatorError, ErrorCode, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
@@ -71,13 +70,13 @@ def check_deleted(
     groups: Iterable[SeedObjects],
     namespace: str,
     *,
-    patience: timedelta = timedelta(),
+    patience: float = 0.0,
 ) -> None:
     """Return if no object of the groups exists.
 
     Raises RequeueAfter that names objects and their finalizers; without `patience` as an error with
     the code ERR_CLEANUP_CLUSTER_RESOURCES. Raises ActuatorError with that code once the oldest
-    deletion has taken longer than `patience`.
+    deletion has taken longer than `patience` seconds; `math.inf` waits without limit.
     """
     texts: list[str] = []
     times: list[str] = []
@@ -90,7 +89,8 @@ def check_deleted(
     if not texts:
         return
     text = f"Waiting for the deletion of {'; '.join(texts)}"
-    if patience and not (times and ctx.clock.now() - parse_time(min(times)) > patience):
+    taken = (ctx.clock.now() - parse_time(min(times))).total_seconds() if times else 0.0
+    if patience and taken <= patience:
         raise RequeueAfter(_LOOK_AGAIN, text)
     error = ActuatorError(text, codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES])
     if patience:

@@ -120,7 +120,7 @@ class Call:
         self._began = clock.monotonic()
         self.client: Client = FencedClient(client, self.permit)
         self.clock = clock
-        self.deadline = clock.monotonic() + seconds
+        self.deadline: float = clock.monotonic() + seconds
         self.limit = self.deadline + (ABANDONED_AFTER_SECONDS if grace is None else grace)
         """The monotonic time at which the call is abandoned unless it has returned."""
         self._gate = gate

@@ -79,7 +79,7 @@ class ShootUnderTest:
     def __init__(self, seed: Seed, settings: ShootSettings) -> None:
         """Create the namespace, the Cluster and the Secret `cloudprovider`."""
         name = secrets.token_hex(5)
-        self.namespace = f"shoot--test--{name}"
+        self.namespace: str = f"shoot--test--{name}"
         self.settings = settings
         self.types: dict[type[Object], set[str]] = {}
         """The first type of each actuator that the managers of this test run."""

@@ -7,8 +7,9 @@ schemas, evaluates no patches, and no controllers run. For these use `generic.te
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from actuator.codec import encode, plain_json
 from actuator.errors import AlreadyExists, NotFound
@@ -25,16 +26,19 @@ from generic.testing.minimal import NAMESPACE
 
 __all__ = ["RecordingClient", "RecordingContext"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 _LOGGER = logging.getLogger(__name__)
 _LOGGER.setLevel(logging.DEBUG)  # also without `caplog.set_level`
 MAX_BODY = 3 * 2**20
 """Maximum bytes of a request that an API server reads."""
 
 
-def _recorded(verb: str) -> Any:
-    """Return a method with the parameters of the method of Client."""
-    parameters = signature(getattr(Client, verb))
+def _recorded(method: F) -> F:
+    """Return a method with the signature of this method of Client."""
+    parameters = signature(method)
+    verb = method.__name__
 
+    @wraps(method)
     def request(self: "RecordingClient", *given: Any, **named: Any) -> Any:
         request = parameters.bind(self, *given, **named)
         request.apply_defaults()
@@ -43,7 +47,7 @@ def _recorded(verb: str) -> Any:
         }
         return self._answer(verb, **arguments)
 
-    return request
+    return cast(F, request)
 
 
 class RecordingClient:
@@ -69,12 +73,12 @@ class RecordingClient:
         self.steps.clear()
         self.bodies.clear()
 
-    get = _recorded("get")
-    list = _recorded("list")
-    create = _recorded("create")
-    apply = _recorded("apply")
-    patch = _recorded("patch")
-    delete = _recorded("delete")
+    get = _recorded(Client.get)
+    list = _recorded(Client.list)
+    create = _recorded(Client.create)
+    apply = _recorded(Client.apply)
+    patch = _recorded(Client.patch)
+    delete = _recorded(Client.delete)
 
     def _answer(
         self, verb: str, resource: Any, name: str = "", namespace: str = "", **given: Any
@@ -140,14 +144,14 @@ class RecordingContext(Call):
         data = {key: Base64.encode_bytes(text.encode()) for key, text in texts.items()}
         secrets = [manifest("v1", "Secret", "cloudprovider", NAMESPACE, data=data)] if data else []
         recorder = RecordingClient(*objects, *secrets)
-        self.steps = recorder.steps
+        self.steps: list[str] = recorder.steps
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
-        self.bodies = recorder.bodies
+        self.bodies: dict[str, Any] = recorder.bodies
         self.saved: list[Any] = []
         """A copy of the object at each save."""
         self._before_save: list[Callable[[], None]] = []
         super().__init__(Operation.RECONCILE, recorder, SystemClock(), lambda: None, seconds)
-        self.log = logs.bind(_LOGGER)
+        self.log: logging.LoggerAdapter[logging.Logger] = logs.bind(_LOGGER)
         self.config = config
         self._shoot = FencedClient(shoot or RecordingClient(), self.permit)
         self._garden = FencedClient(garden or RecordingClient(), self.permit)

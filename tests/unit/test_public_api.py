@@ -68,6 +68,42 @@ def test_a_type_that_is_not_promised_is_found(line):
     assert [*not_promised(f"generic\n    {line}\n")] == [f"Base in: {line.strip()}"]
 
 
+def not_annotated(api: str) -> Iterator[str]:
+    """The parameters and attributes without a type."""
+    for line in api.partition("\ncommand line")[0].splitlines():
+        left = re.sub(r"'[^']*'|class \w+\((str|tuple)\)|^ +\w+ = .*", "", line)
+        left = re.sub(r" = [\w.]+\([^()]*\)", "", left)  # a default value
+        while (inner := re.sub(r"\[[^\[\]]*\]", "", left)) != left:
+            left = inner
+        found = re.findall(r"[(,] ?\*{0,2}([a-z_]\w*)(?=[,)=])", left)
+        found += re.findall(r"^        (\w+)$", line)
+        yield from (f"{name} in: {line.strip()}" for name in found if name not in ("self", "cls"))
+
+
+def test_each_parameter_and_attribute_of_the_public_api_has_a_type():
+    assert [*not_annotated(PINNED.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "found(text, more: Callable[[str, str, str], None]) -> None",
+        "    found(self, *, more: str = 'one, two', text) -> None",
+        "    found(cls, text=..., /) -> None",
+        "class Found(str)(*, more: Found = Found(first=1), text=1)",
+        "found(**text) -> None",
+        "    text",
+    ],
+)
+def test_a_parameter_without_a_type_is_found(line):
+    assert [*not_annotated(f"generic\n    {line}\n")] == [f"text in: {line.strip()}"]
+
+
+def test_each_duration_of_the_public_api_but_a_validity_is_in_seconds():
+    durations = re.findall(r"(\w+): [\w.]*timedelta", PINNED.read_text())
+    assert {*durations} == {"validity"}
+
+
 def test_each_class_and_function_has_a_docstring_of_its_own():
     """Not the signature that a decorator writes."""
     values = [(name, getattr(import_module(module), name)) for module, name in NAMES]

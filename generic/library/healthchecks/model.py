@@ -148,6 +148,10 @@ class Check:
         return HealthResult.progressing(result.detail, self.threshold, result.codes)
 
 
+def _checks(checks: Iterable[Check]) -> tuple[Check, ...]:
+    return tuple(checks)
+
+
 @attrs.frozen(kw_only=True)
 class HealthChecks:
     """The checks for objects of class `cls` and these types, every `sync_period` seconds.
@@ -159,7 +163,7 @@ class HealthChecks:
     cls: type[Object]
     types: tuple[str, ...] = attrs.field(converter=_one_or_more)
     checks: tuple[Check, ...] = attrs.field(
-        converter=tuple[Check, ...], validator=attrs.validators.min_len(1)
+        converter=_checks, validator=attrs.validators.min_len(1)
     )
     sync_period: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     stale_conditions: frozenset[str] = attrs.field(default=frozenset(), converter=_names)

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from actuator.immutability import immutable_fields
-from actuator.interface import FieldProblem, Permission, ProviderConfig, Resource
+from actuator.interface import FieldProblem, Permission, ProviderConfig, Resource, texts
 from actuator.meta import Object, Raw, value_at
 from actuator.provider_config import accepted_versions, changes_of, load_config, version_of
 from actuator.schema import content_of, json_schema
@@ -40,6 +40,10 @@ def _check_reads(admission: "ConfigAdmission", _field: object, reads: Sequence[s
             )
 
 
+def _rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    return tuple(rules)
+
+
 @attrs.frozen(kw_only=True)
 class ConfigAdmission:
     """The admission of the configurations of one kind and type, in objects of the garden.
@@ -54,11 +58,9 @@ class ConfigAdmission:
     config: type[ProviderConfig] | None = None
     """None for the last four, which have only rules."""
     type: str
-    rules: Sequence[Rule] = attrs.field(default=(), converter=tuple[Rule, ...])
+    rules: Sequence[Rule] = attrs.field(default=(), converter=_rules)
     """Functions of a ConfigReview. They judge a new or changed configuration."""
-    reads: Sequence[str] = attrs.field(
-        default=(), converter=tuple[str, ...], validator=_check_reads
-    )
+    reads: Sequence[str] = attrs.field(default=(), converter=texts, validator=_check_reads)
     """The fields of the object, such as "spec.networking", whose changes the rules judge as well.
     Then a problem that the stored object has, too, is no problem."""
     permissions: Sequence[Permission] = ()

@@ -14,7 +14,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.codec import decode
-from actuator.interface import Client, FieldProblem, Permission, resource_of
+from actuator.interface import Client, FieldProblem, Permission, resource_of, texts
 from actuator.meta import Object
 
 K = TypeVar("K", bound=Object)
@@ -91,6 +91,14 @@ def _check_timeout(webhook: "Webhook", _field: object, seconds: int) -> None:
         )
 
 
+def _kinds(kinds: Iterable[type[Object]]) -> tuple[type[Object], ...]:
+    return tuple(kinds)
+
+
+def _operations(operations: Iterable[Operation]) -> tuple[Operation, ...]:
+    return tuple(operations)
+
+
 @attrs.frozen(kw_only=True)
 class Webhook:
     """An admission webhook for objects of `kinds` that match every selector.
@@ -100,7 +108,7 @@ class Webhook:
 
     name: str = attrs.field(validator=_check_name)
     """One DNS label, unique in an extension: part of the path, of flags and of metrics."""
-    kinds: Sequence[type[Object]] = attrs.field(converter=tuple[type[Object], ...])
+    kinds: Sequence[type[Object]] = attrs.field(converter=_kinds)
     handle: Handler[Any]
     mutating: bool
     failure_policy: FailurePolicy
@@ -108,11 +116,11 @@ class Webhook:
     or cannot be reached."""
     target: WebhookTarget = WebhookTarget.CLUSTER
     operations: Sequence[Operation] = attrs.field(
-        default=("CREATE", "UPDATE"), converter=tuple[Operation, ...]
+        default=("CREATE", "UPDATE"), converter=_operations
     )
     subresource: str = ""
     """For example "scale"; its object is read as an instance of the class in `kinds`."""
-    names: Sequence[str] = attrs.field(default=(), converter=tuple[str, ...])
+    names: Sequence[str] = attrs.field(default=(), converter=texts)
     """The names of the objects."""
     namespace_labels: Mapping[str, str] = attrs.field(factory=dict)
     """Labels of the object's namespace, for example shoot.gardener.cloud/provider."""

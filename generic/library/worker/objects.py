@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import timedelta
 from typing import TypeVar
 
 import attrs
@@ -27,7 +26,7 @@ from generic.library.machines import (
 LOOK_AGAIN = 5.0
 """Seconds between two checks for results of the machine-controller-manager."""
 
-WAIT = timedelta(minutes=5)
+WAIT_SECONDS = 300.0
 """The time limit of a deletion (Gardener extension library, `worker/genericactuator`)."""
 
 PODS = Resource("v1", "pods")

@@ -60,7 +60,9 @@ def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[Machi
             refuse_failed(deployment)
     unwanted = (_DEPLOYMENTS, _CLASSES, _SECRETS)
     seedobjects.delete(ctx.client, unwanted, namespace)
-    seedobjects.check_deleted(ctx, [_MACHINES, _SETS, *unwanted], namespace, patience=objects.WAIT)
+    seedobjects.check_deleted(
+        ctx, [_MACHINES, _SETS, *unwanted], namespace, patience=objects.WAIT_SECONDS
+    )
 
 
 def require_credentials(
@@ -93,7 +95,7 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
     if not _is_held(ctx, worker):
         return
     where = f"Secret {reference.namespace}/{reference.name}"
-    if _seconds_since(ctx, worker.metadata) > 2 * objects.WAIT.total_seconds():
+    if _seconds_since(ctx, worker.metadata) > 2 * objects.WAIT_SECONDS:
         raise ActuatorError(
             f"{where} still has the finalizer of {objects.MANAGER}; check that it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
@@ -109,7 +111,7 @@ def _wait_until_acquired(
         return
     if require_credentials(ctx, worker, groups) is not False:
         return
-    if _seconds_since(ctx, worker.metadata) > objects.WAIT.total_seconds():
+    if _seconds_since(ctx, worker.metadata) > objects.WAIT_SECONDS:
         raise ActuatorError(
             f"{objects.MANAGER} has not added its finalizer to the Secret of Worker "
             f"{worker.key}; check that it runs",
