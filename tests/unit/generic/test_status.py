@@ -269,6 +269,8 @@ def test_a_fact_is_written_once_for_each_text():
     assert fact("one", "2027", first) is first
     assert fact("two", "2027", first)["lastTransitionTime"] == "2027"
     assert fact("one", "2027", {"type": "A"})["message"]
+    obj = {"status": {"conditions": [first]}}
+    assert status.with_fact(obj, {}, "A", "B", "one", "2027") == {"conditions": [first]}
 
 
 CONDITIONS = {name: {"type": name, "status": "True"} for name in "abc"}

@@ -23,6 +23,7 @@ from generic.reconciler.lifecycle import (
     Removed,
 )
 from generic.reconciler.operation import Operation
+from generic.reconciler.origin import DeletionOrigin
 from generic.reconciler.stripping import Stripped
 from generic.reconciler.track import Track, Tracks
 from generic.serving.metrics import Outcome
@@ -287,7 +288,9 @@ def test_notes_are_kept_and_taken_back(world):
     assert (track.gave_up, track.loses_fields) == (None, False)
     world.tracks.give_up(track, AT)
     world.tracks.note_lost_fields(track, loses_fields=True)
+    world.tracks.keep_origin(track, DeletionOrigin(shoot="web"))
     assert (track.gave_up, track.loses_fields) == (AT, True)
+    assert track.origin == DeletionOrigin(shoot="web")
     world.tracks.give_up(track, None)
     world.tracks.note_lost_fields(track, loses_fields=False)
     assert (track.gave_up, track.loses_fields) == (None, False)
