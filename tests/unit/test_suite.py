@@ -171,6 +171,14 @@ BODIES = {
     "assert [item for item in f() if item] == [1]": True,
     "assert all(item in f() for item in (1, 2))": True,
     "assert not f()": True,
+    "assert all([item > 1 for item in f()])": False,
+    "assert all(map(other, f()))": False,
+    "assert all(f())": True,
+    "assert all(f(item) for item in (1, 2) if f(item) > 3)": False,
+    "assert set(f()) <= {1, 2}": False,
+    "assert {item.name for item in f()} <= {1, 2}": False,
+    "assert {f(item) for item in (1, 2)} <= f()": True,
+    "assert f() <= 3": True,
 }
 """Bodies of a test, and whether it can fail."""
 

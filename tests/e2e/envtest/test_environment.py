@@ -165,9 +165,12 @@ def test_a_user_has_the_permissions_that_rbac_grants(
     wait_until(lambda: status_of_list(kubeconfig, namespace) == 200, 60)  # roles are cached
 
 
-def test_without_credentials_there_is_no_answer(environment: ClusterAccess) -> None:
+@pytest.mark.parametrize("user", [{}, {"token": "wrong"}], ids=["none", "wrong"])
+def test_without_credentials_there_is_no_answer(
+    environment: ClusterAccess, user: dict[str, str]
+) -> None:
     content = json.loads(environment.kubeconfig.read_text())
-    content["users"][0]["user"] = {"token": "wrong"}
+    content["users"][0]["user"] = user
     wrong = environment.user_kubeconfig("wrong")
     wrong.write_text(json.dumps(content))
     assert status_of_list(wrong, "default") == 401

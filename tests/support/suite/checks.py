@@ -99,20 +99,32 @@ def _is_always_true(value: ast.expr) -> bool:
 def _may_be_vacuous(test: ast.expr, filled: set[str]) -> bool:
     """Return whether an assertion holds if a collection has no elements."""
     match test:
-        case ast.Call(func=ast.Name(id="all"), args=[ast.GeneratorExp() as found]):
-            return not _is_filled(found.generators[0].iter, filled)
+        case ast.Call(func=ast.Name(id="all"), args=[found]):
+            return _may_be_empty(found, filled)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=ast.Name(id="any"), args=[found])):
             return _is_open(found, filled)
         case ast.UnaryOp(op=ast.Not(), operand=found):
             return _is_open(found, filled)
         case ast.Compare(left=found, ops=[ast.Eq()], comparators=[other]):
             return ast.unparse(other) in ("[]", "()", "{}", "set()") and _is_open(found, filled)
+        case ast.Compare(left=found, ops=[ast.LtE() | ast.Lt()]):
+            return _may_be_empty(found, filled)
     return False
 
 
+_Comprehension = ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp
+
+
 def _is_open(found: ast.expr, filled: set[str]) -> bool:
-    comprehensions = ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp
-    return isinstance(found, comprehensions) and not _is_filled(found.generators[0].iter, filled)
+    return isinstance(found, _Comprehension) and not _is_filled(found.generators[0].iter, filled)
+
+
+def _may_be_empty(found: ast.expr, filled: set[str]) -> bool:
+    """Return whether a comprehension, or a call that makes a collection, may have no elements."""
+    if isinstance(found, _Comprehension):
+        return _is_open(found, filled) or any(part.ifs for part in found.generators)
+    made = isinstance(found, ast.Call) and _name(found.func) in _PASSED_ON
+    return made and not _is_filled(found, filled)
 
 
 def _is_filled(value: ast.expr, filled: set[str]) -> bool:
