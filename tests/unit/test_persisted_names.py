@@ -5,13 +5,17 @@ A later version may add names. It may change one only if it still reads the form
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import attrs
 
 from actuator.codec import decode, encode
 from actuator.interface import ExternalResource
-from actuator.meta import Raw
+from actuator.meta import Object, Raw
 from actuator.provider_config import is_accepted
 from actuator.v1alpha1 import KINDS
+from generic.kube.crds import crd
 from generic.library.external import ExternalResources
 from generic.library.flowstate import FlowState
 from generic.library.webhooks.publishing import WRITTEN
@@ -19,7 +23,7 @@ from generic.manager.heartbeat import LEASE_NAME
 from generic.manager.leaderelection import SERVES
 from generic.manager.options import Options
 from generic.reconciler.origin import CLOUD_ACCOUNT, ORIGIN, DeletionOrigin
-from generic.reconciler.orphans import FORCE_DELETIONS, Orphan
+from generic.reconciler.orphans import FORCE_DELETIONS, RECORD_KINDS, Orphan
 from generic.reconciler.orphans.kind import KIND_LABEL, SHOOT_LABEL, orphan_name
 
 FINALIZERS = {"OperatingSystemConfig": "extensions.gardener.cloud/operatingsystemconfigs"}
@@ -40,6 +44,26 @@ def test_records_stay():
     assert (state.api_version, state.kind) == (f"{OURS}/v1alpha1", "FlowState")
     record = ExternalResources()
     assert (record.api_version, record.kind) == (f"{OURS}/v1alpha1", "ExternalResources")
+
+
+def test_no_field_of_a_record_is_removed():
+    """A new field is added to the file, and none is taken from it."""
+    recorded = Path(__file__).parents[1].joinpath("recorded/record_fields.txt").read_text()
+    found = {f"{cls.KIND.name}.{path}" for cls in RECORD_KINDS for path in fields(schema_of(cls))}
+    assert found == set(recorded.split())
+
+
+def schema_of(cls: type[Object]) -> Raw:
+    (version,) = crd(cls)["spec"]["versions"]
+    schema: Raw = version["schema"]["openAPIV3Schema"]["properties"]
+    return {"properties": {part: schema[part] for part in ("spec", "status") if part in schema}}
+
+
+def fields(schema: Raw) -> Iterator[str]:
+    """The paths of the fields without fields of their own."""
+    for name, field in schema.get("items", schema).get("properties", {}).items():
+        inner = [f"{name}.{path}" for path in fields(field)]
+        yield from inner or [name]
 
 
 def test_fields_of_a_resource_recorded_by_a_later_version_stay():

@@ -24,11 +24,12 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.v1alpha1 import Infrastructure
-from generic.kube import errorinfo
+from generic.kube import errorinfo, refusals
 from generic.kube.errorinfo import MAX_TEXT, describe, place, read_error, shorten
 from generic.library.healthchecks.runs import Runs
 from generic.reconciler.attempt import is_refused
 
+ROOT = Path(__file__).parents[3]
 AUTH = ErrorCode.ERR_INFRA_UNAUTHENTICATED
 WEBHOOK = 'admission webhook "w" denied the request'
 
@@ -502,3 +503,11 @@ def test_a_refused_request_names_the_permission_as_code(refused, version, wrap):
 )
 def test_another_refusal_names_no_permission(message):
     assert "permission(" not in read_error(Forbidden(403, message, reason="Forbidden")).text
+
+
+def test_each_reason_of_a_refusal_is_in_the_table_for_operators():
+    page = (ROOT / "docs/troubleshooting.md").read_text()
+    reasons = {reason for _, reason in (*refusals._TEXTS, *refusals._CLASSES)}
+    assert len(reasons) > 8
+    rows = "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))
+    assert reasons | refusals.REMEDIES.keys() <= {*re.findall(r"`(\w+)`", rows)}
