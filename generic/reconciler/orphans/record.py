@@ -18,7 +18,7 @@ from actuator.meta import Object, ObjectMeta, Raw, format_time, value_at
 from actuator.tolerance import decode_tolerantly
 from generic.kube.client import Silence
 from generic.kube.dropped import NotStored, lost, require_stored
-from generic.kube.errorinfo import describe
+from generic.kube.errorinfo import describe, read_error
 from generic.reconciler.orphans.kind import (
     KIND_LABEL,
     ORPHANS,
@@ -165,39 +165,45 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
     UNKNOWN replaces the others, and those that an error of the actuator hides.
     """
     found: dict[object, ExternalResource] = {}
-    is_complete = True
+    wrong = ""
     problem = ""
     left = _MAX_TEXTS
     try:
         for number, external_resource in enumerate(actuator.external_resources(obj)):
             if number >= _MAX_RESOURCES or left <= 0:
-                is_complete = False
+                wrong = wrong or "more"
                 break  # it may never end
             usable = _usable(external_resource)
             if usable is None:
-                is_complete = False
+                name = type(external_resource).__name__
+                wrong = wrong or f"an invalid {name} as number {number + 1}"
                 continue
             left -= sum(map(len, _texts(usable)))
             key = usable.type, usable.id, usable.region, *sorted(usable.tags.items())
             found[key] = usable
     except Exception as error:  # the resources yielded before are kept
-        problem = describe(error)
-    if is_complete and not problem:
+        problem = read_error(error).text
+    if not wrong and not problem:
         return [*found.values()], ""
     author = type(innermost(actuator)).__name__
     return [*found.values(), UNKNOWN], problem or (
-        f"{author}.external_resources yields invalid resources; it must yield at most "
+        f"{author}.external_resources yields {wrong}; it must yield at most "
         f"{_MAX_RESOURCES} ExternalResources, each with a type, with strings in all fields and "
         f"tags, and with at most {_MAX_TEXT} characters, {_MAX_TEXTS} together"
     )
 
 
-def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[ExternalResource]:
-    """Return the resources that a force deletion of `obj` would record, for other commands."""
+def remaining(
+    actuator: Actuator[Any], cls: type[Object], obj: Raw
+) -> tuple[list[ExternalResource], str]:
+    """Return the resources that a force deletion of `obj` would record, for other commands.
+
+    The second value is the error for which one of them is UNKNOWN.
+    """
     try:
-        return recordable(actuator, decode_tolerantly(cls, json.dumps(obj).encode()))[0]
-    except Exception:  # an author's code, or an object that cannot be read
-        return [UNKNOWN]
+        return recordable(actuator, decode_tolerantly(cls, json.dumps(obj).encode()))
+    except Exception as error:  # an author's code, or an object that cannot be read
+        return [UNKNOWN], describe(error)
 
 
 def _texts(one: ExternalResource) -> tuple[str, ...]:

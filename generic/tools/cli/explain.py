@@ -89,7 +89,8 @@ def explain(
         try:
             found.append(explained(*item))
         except ActuatorError as error:  # the others are explained
-            problems.append(str(error))
+            where = "" if item[1] is SHOOT else f"cluster {client().host}: "
+            problems.append(f"{where}{error}")
     _show(found, output, several=len(parsed) > 1)
     if problems:
         raise ActuatorError("; ".join(problems))

@@ -287,7 +287,10 @@ def shoot() -> None:
 def _list(**flags: Any) -> None:
     """List the shoots, with their namespaces and last operations."""
     client = select(DevelopmentTarget(**flags), required=True).connect()
-    for obj in client.list(CLUSTERS, label_selector=_OURS):
+    clusters = client.list(CLUSTERS, label_selector=_OURS)
+    if not clusters:
+        echo(f"no shoots of these commands in the cluster at {client.host}", err=True)
+    for obj in clusters:
         found = decode(Cluster, obj)
         name = found.shoot["metadata"]["name"]
         echo(f"{name:<20} {found.metadata.name:<32} {_last_operation(found)}")
@@ -309,7 +312,9 @@ def _perform(
     cluster = _existing(client, new)
     state = _state(new)
     if cluster is None and act not in (_Acts.create, _Acts.restore):
-        raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
+        where = f"in the cluster at {client.host}"
+        remedy = "run `actuator shoot list`, or select another cluster with --kubeconfig"
+        raise ConfigurationError(f"shoot {name} does not exist {where}; {remedy}")
     wrote = "Migrate" if act is _Acts.migrate else ("Migrate", "Restore")  # migrate keeps the file
     moves = cluster is not None and _last_operation(cluster).startswith(wrote)
     if state.exists() and act is not _Acts.restore and not moves:

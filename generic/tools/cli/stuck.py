@@ -34,11 +34,13 @@ def stuck(own: tuple[str, ...], output: str, **seed: Any) -> None:
     """
     kinds = [cls.KIND for cls in dict.fromkeys([*KINDS, *map(load_kind, own)])]
     now = SystemClock().now()
-    found, unread = find_stuck(select(DevelopmentTarget(**seed)).connect(), kinds, now)
+    client = select(DevelopmentTarget(**seed)).connect()
+    found, unread = find_stuck(client, kinds, now)
     data = {"version": _VERSION, "objects": found, "unread": unread}
     names = [str(item) for item in found]
     table = partial(_table, found, now, wide=output == "wide")
-    print_list(output, data, names, table, "" if unread else "nothing is under deletion")
+    nothing = f"nothing is under deletion in the cluster at {client.host}"
+    print_list(output, data, names, table, "" if unread else nothing)
     if output in ("table", "wide", "name"):
         for line in (*unread, *grant(unread)):
             echo(line, err=True)

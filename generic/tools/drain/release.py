@@ -208,7 +208,7 @@ def _remaining_resources(held: OwnedObject) -> list[ExternalResource]:
     nowhere = Verdict(ClusterState.NOT_NEEDED)
     if choose_operation(one.kind, held.header, nowhere) in _MIGRATED:
         return []
-    return remaining(one.actuator, one.cls, held.raw)
+    return remaining(one.actuator, one.cls, held.raw)[0]
 
 
 def _guards_alone(held: OwnedObject, needing: dict[str, OwnedObject]) -> bool:

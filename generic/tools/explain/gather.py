@@ -55,7 +55,7 @@ def explain(
         notes += _not_served(registrations, parsed)
     if standing.untouched:
         notes += _other_types(reader, kind, parsed.header.type)
-    removal = None if parsed.by is None else _removal(reader, parsed.by, parsed.raw, namespace)
+    removal = _removal(reader, parsed, namespace, notes)
     home = around.namespace
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
     target = SelectedObject(parsed.kind, parsed.header.labels, labels, errors_of(standing, told))
@@ -161,21 +161,28 @@ def _other_types(reader: Reader, kind: Kind, type: str) -> Iterator[str]:
 
 
 def _removal(
-    reader: Reader, registration: Registration, obj: Raw, namespace: str
-) -> facts.ForcedRemoval:
-    """Return the declared effect of a force deletion; nothing is changed.
+    reader: Reader, parsed: Parsed, namespace: str, notes: list[str]
+) -> facts.ForcedRemoval | None:
+    """Return the declared effect of a force deletion, if the extension is known.
 
-    The only actuator method called is `external_resources`, which does no I/O by contract.
+    Nothing is changed. The only actuator method called is `external_resources`, which does no I/O
+    by contract; its error is a note.
     """
+    registration = parsed.by
+    if registration is None:
+        return None
     actuator = innermost(registration.actuator)
     found = [
         item for group in actuator.seed_objects for item in _seed_objects(reader, group, namespace)
     ]
+    resources, problem = remaining(registration.actuator, registration.cls, parsed.raw)
+    if problem:
+        notes.append(f"external_resources failed, so an unknown resource is recorded: {problem}")
     return facts.ForcedRemoval(
         actuator=type(actuator).__name__,
         own_way=type(actuator).force_delete is not Actuator.force_delete,
         seed_objects=tuple(found),
-        remaining_resources=tuple(remaining(registration.actuator, registration.cls, obj)),
+        remaining_resources=tuple(resources),
     )
 
 

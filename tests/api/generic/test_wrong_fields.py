@@ -153,8 +153,9 @@ def test_a_force_deletion_that_fails_to_read_another_object_is_repeated(seed, st
 
 
 def test_commands_name_the_remaining_resources_up_to_the_use_of_a_wrong_field():
-    found = remaining(Outside(Changed), Changed, builders.infrastructure("a", "b"))
+    found, problem = remaining(Outside(Changed), Changed, builders.infrastructure("a", "b"))
     assert [item.type for item in found] == ["vpc", "unknown"]
+    assert problem.startswith("the object cannot be read: spec.region: expected an integer")
 
 
 @pytest.mark.parametrize("cls", [Changed, Required])

@@ -86,13 +86,13 @@ def fails(ask):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("explain NS/Infrastructure/missing", "missing not found"),
-        ("explain nowhere-to-be-found", "namespace nowhere-to-be-found not found"),
+        ("explain NS/Infrastructure/missing", "Error: cluster 127.0.0.1:"),
+        ("explain nowhere-to-be-found", ": namespace nowhere-to-be-found not found"),
         ("explain BackupBucket/missing", "BackupBucket missing not found"),
         ("orphans close missing", "missing"),
         ("orphans verify mine:extension missing", "missing"),
-        ("shoot reconcile missing", "shoot missing does not exist; run `actuator shoot list`"),
-        ("shoot force-delete missing", "shoot missing does not exist; run `actuator shoot list`"),
+        ("shoot reconcile missing", "shoot missing does not exist in the cluster at 127.0.0.1:"),
+        ("shoot delete missing", "or select another cluster with --kubeconfig"),
         ("shoot restore missing", "run `actuator shoot migrate` before"),
     ],
 )

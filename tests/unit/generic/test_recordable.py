@@ -46,13 +46,29 @@ def test_each_resource_is_recorded(number):
     [
         (disks(count()), 10_000, "at most 10000 ExternalResources"),
         (disks(range(10_001)), 10_000, "at most 10000 ExternalResources"),
-        (chain([None], disks(range(150)), [7], disks(range(150, 300))), 300, "each with a type"),
-        (repeat(None), 0, "each with a type"),
+        (
+            chain([7], disks(range(150)), [None], disks(range(150, 300))),
+            300,
+            "invalid int as number 1",
+        ),
+        (chain(disks(range(9)), repeat(None)), 9, "an invalid NoneType as number 10; it must"),
+        (repeat(ExternalResource(type="")), 0, "an invalid ExternalResource as number 1"),
+        ("shoot--a--b", 0, "Reporting.external_resources yields an invalid str as number 1"),
         (repeat(ExternalResource(type="Disk")), 1, "at most 10000 ExternalResources"),
         (disks(count(), 16_000), 525, "8388608 together"),
-        (failing(), 200, "the status is damaged"),
+        (failing(), 200, "the status is damaged (test_recordable.py:"),
     ],
-    ids=["endless", "one more", "some wrong", "all wrong", "the same", "long texts", "an error"],
+    ids=[
+        "endless",
+        "one more",
+        "some wrong",
+        "others wrong",
+        "no type",
+        "a text",
+        "the same",
+        "long texts",
+        "an error",
+    ],
 )
 def test_a_record_of_an_unknown_resource_stands_for_the_others(listed, number, words):
     found, problem = recordable(Reporting(listed), Infrastructure())
