@@ -73,6 +73,10 @@ def assert_rehearsal(
     logging.disable()  # most errors are expected; the report has them all
     try:
         _, findings = run(settings, combined, Watcher(), folder)
+    except BaseException:
+        if output is None:  # without a report
+            shutil.rmtree(folder)
+        raise
     finally:
         logging.disable(before)
     broken = [

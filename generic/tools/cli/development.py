@@ -57,9 +57,17 @@ def announced() -> Iterator[Callable[[DevelopmentTarget], object]]:
         if not try_lock(handle) or not os.fstat(handle).st_nlink:  # it ended, with its file
             raise ConfigurationError("actuator dev already runs in this directory; stop it first")
         try:
-            yield lambda target: _FILE.write_bytes(msgspec.json.encode(target, enc_hook=str))
+            yield _announce
         finally:
             _FILE.unlink(missing_ok=True)
+
+
+def _announce(target: DevelopmentTarget) -> None:
+    try:
+        _FILE.write_bytes(msgspec.json.encode(target, enc_hook=str))
+    except OSError as error:
+        why = f"cannot write {_FILE.absolute()}: {error.strerror}"
+        raise ConfigurationError(f"{why}; free space, or run in another folder") from error
 
 
 def select(asked: DevelopmentTarget, *, required: bool = False) -> DevelopmentTarget:

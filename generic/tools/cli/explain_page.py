@@ -7,6 +7,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from actuator.conditions import find_condition
+from generic.reconciler.status import READY
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain import facts
 from generic.tools.explain.standing import is_cause
@@ -44,13 +46,19 @@ def summary(overview: facts.Overview) -> RenderableType:
 
 def _row(standing: facts.Standing) -> Iterator[RenderableType]:
     subject = standing.subject
-    last = standing.last_operation
-    parts = [f"next operation {standing.decision.operation or 'none'}"]
-    parts.append(f"last {last.type} {last.state}" if last else "no last operation")
+    parts = [f"next operation {standing.decision.operation or 'none'}", _result(standing)]
     if standing.deleting is not None:
         parts.append(f"terminating for {age(standing.deleting.seconds)}")
     yield Text.assemble((f"{subject.kind} {subject.name}", "bold"), f": {', '.join(parts)}")
     yield from map(_bullet, standing.blockers)
+
+
+def _result(standing: facts.Standing) -> str:
+    """Return the result of the last attempt: own kinds have a condition, and no lastOperation."""
+    if last := standing.last_operation:
+        return f"last {last.type} {last.state}"
+    ready = find_condition(standing.conditions, READY)
+    return f"{READY} {ready.status}" if ready else "no last operation"
 
 
 def _standing(standing: facts.Standing) -> RenderableType:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from actuator.errors import ConfigurationError
+from actuator.errors import ActuatorError, ConfigurationError
 from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
 from generic.testing import assertions
 from generic.testing.assertions import assert_rehearsal
@@ -53,6 +53,21 @@ def test_violated_invariants_are_reported_as_the_table_shows_them(found):
     assert "scenario everything-fails: 1 of 2 invariants violated" in head
     assert rule == "  I1: Every remaining resource is recorded: vpc-1 is not (and 2 more)"
     assert report == f"  report: {folder / 'report.html'}"
+
+
+@pytest.mark.parametrize("error", [ActuatorError("no port is free"), KeyboardInterrupt()])
+def test_a_drill_that_cannot_run_leaves_nothing(monkeypatch, error):
+    folders = []
+
+    def run(settings, rehearsal, watcher, output):
+        folders.append(output)
+        (output / "report.html").touch()
+        raise error
+
+    monkeypatch.setattr(assertions, "run", run)
+    with pytest.raises(type(error)):
+        assert_rehearsal(NetworkFilterRehearsal)
+    assert [folder.exists() for folder in folders] == [False]
 
 
 @pytest.mark.parametrize(

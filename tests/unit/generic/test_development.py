@@ -1,6 +1,8 @@
 """`actuator dev` and `actuator shoot`, without a cluster: their decisions."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import attrs
@@ -73,6 +75,17 @@ def test_a_second_development_in_the_directory_is_refused():
     with announced(), refused, announced():
         pass
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_folder_without_space_is_named(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with announced() as announce, pytest.raises(ConfigurationError) as refused:
+        announce(FOUND)
+    file = Path(".actuator-dev").absolute()
+    assert str(refused.value).startswith(f"cannot write {file}: No space left on device; free")
 
 
 def test_the_embedded_api_server_reaches_webhooks_without_flags():

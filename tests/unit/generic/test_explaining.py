@@ -504,6 +504,16 @@ def test_the_list_shows_ages_as_kubectl_does(seconds, age):
     assert reason.strip() == "- a wall"
 
 
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [("Ready", "next operation delete, Ready False"), ("Healthy", "delete, no last operation")],
+)
+def test_the_list_shows_the_result_of_an_own_kind(type_, words):
+    row = standing(OURS, conditions=(Condition(type=type_, status="False"),))
+    overview = Overview(namespace="ns", deleting=None, remaining=(), objects=(row,), unread=())
+    assert words in shown(summary(overview))
+
+
 def test_a_list_indents_the_rest_of_a_long_line():
     blocked = standing(OURS, blockers=("a wall " * 30,))
     for rendered in (
