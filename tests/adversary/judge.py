@@ -61,6 +61,7 @@ _RULES = {
     "review": "A request to the webhook server is answered, and disturbs no other",
     "alone": "An object is served by the actuator that selects it, and by no other",
     "released": "A deleted object with our finalizer is released where it is selected",
+    "certificates": "A Secret of webhook certificates is read or refused",
     "rate": "Other writers do not set the rate of attempts",
 }
 
@@ -75,7 +76,8 @@ class Report:
     counts: Counter[str] = attrs.field(factory=Counter)
 
     def complain(self, rule: str, what: object, problem: str) -> None:
-        """Records that a rule was broken."""
+        """Records that a rule was broken. Raises KeyError for none of the rules."""
+        assert _RULES[rule]
         self.problems[rule].append(f"{what}: {problem[:600]}")
         if len(self.problems[rule]) <= _LISTED:
             self.say(f"{rule}: {self.problems[rule][-1]}")

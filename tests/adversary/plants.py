@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
@@ -16,14 +17,19 @@ import generic.kube.client
 import generic.kube.errorinfo
 import generic.kube.informer
 import generic.library.healthchecks.builtin
+import generic.reconciler.deletion.force_deletion
 import generic.reconciler.invoker
 import generic.reconciler.status
 import generic.reconciler.stripping
+from actuator import Result
 from actuator.errors import ApiError, api_error
 from generic.kube.documents import Document
 from generic.kube.patches import test
 from generic.kube.tenants import Share
 from generic.kube.transport import _KeptConnection
+from generic.reconciler.invoker import CallFailed, Invoker
+from generic.reconciler.operation import Operation
+from tests.adversary.inputs import MARK
 
 
 def frozen_status() -> None:
@@ -86,6 +92,25 @@ def all_namespaces() -> None:
 
     vars(generic.reconciler.stripping)["delete_seed_objects"] = delete
     vars(generic.reconciler.invoker)["delete_seed_objects"] = delete
+
+
+def careless_deletions() -> None:
+    """A deletion that fails is done, with its Secret in the log; a forced one records nothing."""
+    invoke = Invoker.invoke
+    kept: list[bytes] = []
+
+    def forgiving(self: Invoker, call: Any, *given: Any) -> Result:
+        try:
+            return invoke(self, call, *given)
+        except CallFailed:
+            if call.operation is not Operation.DELETE:
+                raise
+            kept[:] = [b"x" * 2**27]
+            logging.getLogger(__name__).error(MARK)
+            return Result()
+
+    Invoker.invoke = forgiving  # type: ignore[assignment]
+    vars(generic.reconciler.deletion.force_deletion)["record_all"] = lambda *_: ()
 
 
 def uncounted_values() -> None:

@@ -90,6 +90,8 @@ def attack(
                 say(f"{seconds:5.0f} s: {len(to_go)} to go, {memory:.0f} MiB, {report}")
         _wait_for_threads(sampler, start.threads, settle, report)
         bystanders.stop()
+        with suppress(OSError):
+            sampler.samples.append(sampler.look())
         sampler.stop()
         most = max([start.memory, *(sample.memory for sample in sampler.samples)])
         report.counts["memory, MiB, at most"] = round(most)

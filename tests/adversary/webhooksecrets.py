@@ -45,7 +45,7 @@ def attack_webhook_secrets(_: Any, seed: int, numbers: Sequence[int], report: Re
     for number in numbers:
         secret = _secret(rng_of(seed, "webhooksecrets", number), real, now)
         if found := _problem(secret, now):
-            report.complain("webhook Secret", f"--only {number}", found)
+            report.complain("certificates", f"--only {number}", found)
         report.counts["lived"] += 1
 
 

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from actuator.meta import ForceSource
 from generic.controller.predicates import all_of, contained
 from generic.testing.drill.names import Names
 from generic.testing.envtest import Environment
 from tests.adversary import tenants, texts
 from tests.adversary.inputs import MARK, input_of, rng_of
-from tests.adversary.judge import Report, leaks, problems_of
+from tests.adversary.judge import KEEPS, Report, leaks, problems_of
 from tests.adversary.run import FAMILIES, attack
 from tests.adversary.selections import attack_selections, selected
 from tests.adversary.values import plan
+from tests.adversary.webhooksecrets import attack_webhook_secrets
 
 ROOT = Path(__file__).parents[3]
 INPUTS = 40
@@ -76,6 +78,15 @@ def is_of_no_namespace(one, _made):
     return not one.kind.namespaced and one.held and one.forced
 
 
+def is_kept(one, _made):
+    return one.served and not one.forced and one.place in KEEPS
+
+
+def is_recorded(one, _made):
+    can_be_forced = one.kind.force_from is not ForceSource.NONE
+    return one.served and can_be_forced and one.place.startswith("external")
+
+
 def chosen(family, wanted, count):
     """Numbers of the first inputs that meet an old mistake."""
     names = Names()
@@ -99,6 +110,14 @@ def chosen(family, wanted, count):
         pytest.param("deep_objects", "objects", is_deep, {"shown", "budget"}, id="deep objects"),
         pytest.param("cyclic_causes", "values", is_cyclic, {"alive"}, id="cyclic causes"),
         pytest.param("all_namespaces", "values", is_of_no_namespace, {"served"}, id="namespaces"),
+        pytest.param(
+            "careless_deletions",
+            "values",
+            is_kept,
+            {"kept", "memory", "secret"},
+            id="lost failures",
+        ),
+        pytest.param("careless_deletions", "values", is_recorded, {"orphan"}, id="lost records"),
     ],
 )
 def test_an_old_mistake_is_caught(ground, tmp_path, monkeypatch, plant, family, wanted, rules):
@@ -135,6 +154,15 @@ def test_an_old_mistake_of_selections_is_caught(ground, monkeypatch, place, plan
     report = Report()
     attack_selections(ground, 1, range(25), report)
     assert rules <= report.problems.keys()
+
+
+@pytest.mark.long
+def test_attempts_without_a_backoff_are_found(ground, monkeypatch):
+    monkeypatch.setattr("generic.controller.workqueue.Backoff.delay", lambda *_: 0.0)
+    report = Report()
+    served = [number for number in range(50) if selected(1, number).owner is not None]
+    attack_selections(ground, 1, served[:4], report)
+    assert "rate" in report.problems
 
 
 @pytest.mark.long
@@ -233,6 +261,15 @@ def test_the_report_counts_and_lists():
     broken = [finding.rule for finding in report.findings if not finding.holds]
     assert broken == ["alive"]
     assert "alive" in str(report)
+    with pytest.raises(KeyError):
+        report.complain("unknown", "the manager", "would be in no finding")
+
+
+def test_an_error_that_reading_a_webhook_secret_raises_is_found(monkeypatch):
+    monkeypatch.setattr("tests.adversary.webhooksecrets.from_secret", lambda _secret: 1 / 0)
+    report = Report()
+    attack_webhook_secrets(None, 1, range(2), report)
+    assert [finding.rule for finding in report.findings if not finding.holds] == ["certificates"]
 
 
 def test_the_command_refuses_an_unknown_family():

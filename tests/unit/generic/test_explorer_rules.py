@@ -129,6 +129,12 @@ def test_a_good_end_is_no_problem(tried, sight):
         pytest.param(
             RECONCILE, seen(VPC, finalizers=(OURS,)), "finalizer of another controller", id="wiped"
         ),
+        pytest.param(
+            DELETE,
+            Sight(objects=[obj(WITNESS)], outside=[]),
+            "IP ip-1 of another object was deleted",
+            id="hits others",
+        ),
     ],
 )
 def test_a_wrong_end_is_reported(tried, sight, words):

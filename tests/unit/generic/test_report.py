@@ -101,6 +101,14 @@ def test_each_rule_can_fail(more, rules):
 
 
 @pytest.mark.parametrize(
+    ("more", "rules"),
+    [({}, set()), ({"unfinished": ["retry: never"]}, {"path"}), ({"stopped": "no"}, {"path"})],
+)
+def test_a_step_of_gardenlet_that_does_not_end_is_found(more, rules):
+    assert broken(path="retry: create fail", **more) == rules
+
+
+@pytest.mark.parametrize(
     ("recorded", "covered"),
     [
         pytest.param({"id": "vpc-1"}, True, id="by id"),
@@ -490,6 +498,7 @@ LOST = Arrival(shoot="shoot--a", what="<state>", sent="abc", came="")
         pytest.param({"moves": [move(restored=None)]}, {"M1"}, id="not restored"),
         pytest.param({"kills": []}, {"M1"}, id="nobody was killed"),
         pytest.param({"resources_moved": [VPC, VPC]}, {"M2"}, id="made twice"),
+        pytest.param({"resources_moved": []}, {"M2"}, id="lost"),
         pytest.param({"resources_moved": [OTHER]}, {"M2"}, id="made anew"),
         pytest.param({"resources_before": [], "resources_moved": []}, {"M2"}, id="nothing outside"),
         pytest.param({"calls": [call("source", "reconcile", 2.5)]}, {"M3"}, id="acts again"),
