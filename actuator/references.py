@@ -41,7 +41,7 @@ def locate_referenced(cluster: Cluster, name: str) -> tuple[Resource, str]:
     return resource, f"{prefix}{reference.get('name')}"
 
 
-def get_referenced(client: Client, cluster: Cluster, namespace: str, name: str) -> Raw:
+def get_referenced(client: Client, cluster: Cluster, name: str, namespace: str) -> Raw:
     """Return the resource that the shoot calls `name`, from its namespace in the seed.
 
     Raises ConfigurationError, or ApiError (NotFound until gardenlet has copied it).

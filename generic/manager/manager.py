@@ -51,7 +51,7 @@ class Manager(Registry):
 
     def __init__(
         self,
-        settings: Options | None = None,
+        options: Options | None = None,
         *,
         clock: Clock | None = None,
         intercept: Callable[[Client], Client] | None = None,
@@ -62,7 +62,7 @@ class Manager(Registry):
         `intercept` wraps the client of everything but informers and the lease, for faults.
         `listeners` receive the outcome of every pass over an object under deletion.
         """
-        super().__init__(settings or Options())
+        super().__init__(options or Options())
         self._clock: Clock = WatchedClock(clock or SystemClock())
         self.metrics = Metrics(
             clock=self._clock,

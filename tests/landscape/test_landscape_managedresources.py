@@ -49,7 +49,7 @@ class Managed:
         deploy = managedresources.deploy_for_shoot
         if self.class_ == SEED_CLASS:
             deploy = managedresources.deploy_for_seed
-        deploy(self.client, self.namespace, NAME, manifests)
+        deploy(self.client, NAME, self.namespace, manifests)
 
     def wait_until_applied(self, *expected: Raw) -> None:
         """Wait until the resource manager reports health, and compare objects of the target."""
@@ -58,7 +58,9 @@ class Managed:
 
     def is_healthy(self) -> bool:
         try:
-            managedresources.wait_until_healthy(self.client, SystemClock(), self.namespace, NAME)
+            managedresources.wait_until_healthy(
+                self.client, SystemClock(), NAME, namespace=self.namespace
+            )
         except RequeueAfter:
             return False
         return True
@@ -89,14 +91,16 @@ class Managed:
     def delete(self) -> None:
         """Delete it as an actuator does, until the deletion ends; its Secrets end with it."""
         references = self.references()
-        managedresources.delete(self.client, self.namespace, NAME)
+        managedresources.delete(self.client, NAME, self.namespace)
         eventually(self.is_deleted, SECONDS)
         left = {obj["metadata"]["name"] for obj in self.client.list(SECRETS, self.namespace)}
         assert left & references == set()
 
     def is_deleted(self) -> bool:
         try:
-            managedresources.check_deleted(self.client, SystemClock(), self.namespace, NAME)
+            managedresources.check_deleted(
+                self.client, SystemClock(), NAME, namespace=self.namespace
+            )
         except RequeueAfter:
             return False
         return True
@@ -179,7 +183,7 @@ def test_a_resource_manager_keeps_objects_with_keep_objects(managed):
     kept = [managed.config_map("small", key="value"), managed.large("large")]
     managed.deploy(*kept)
     managed.wait_until_applied(*kept)
-    set_keep = partial(managedresources.set_keep_objects, managed.client, managed.namespace, NAME)
+    set_keep = partial(managedresources.set_keep_objects, managed.client, NAME, managed.namespace)
     set_keep(keep=True)
     managed.delete()
     assert managed.applied().keys() == {"small", "large"}
@@ -195,7 +199,7 @@ def test_a_refusal_of_the_target_cluster_is_reported(managed):
     def reported() -> bool:
         with pytest.raises(RequeueAfter) as raised:
             managedresources.wait_until_healthy(
-                managed.client, SystemClock(), managed.namespace, NAME
+                managed.client, SystemClock(), NAME, namespace=managed.namespace
             )
         return "Not_a_name" in str(raised.value)
 

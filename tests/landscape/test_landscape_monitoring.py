@@ -137,9 +137,9 @@ def managed(environment, tmp_path):
     objects = rendered(chart, name, GARDENLET, monitoring={"flavour": "auto"})
     objects = [obj for obj in objects if obj["kind"] in ("ConfigMap", *MONITORING)]
     with running_resource_manager(environment, environment, SEED_CLASS):
-        managedresources.deploy_for_seed(client, name, "extension", objects)
+        managedresources.deploy_for_seed(client, "extension", name, objects)
         yield client, name, objects
-        managedresources.delete(client, name, "extension")
+        managedresources.delete(client, "extension", name)
 
 
 def test_a_resource_manager_applies_the_objects_for_monitoring(managed):
@@ -147,7 +147,7 @@ def test_a_resource_manager_applies_the_objects_for_monitoring(managed):
 
     def is_healthy():
         try:
-            wait_until_healthy(client, SystemClock(), namespace, "extension")
+            wait_until_healthy(client, SystemClock(), "extension", namespace=namespace)
         except RequeueAfter:
             return False
         return True

@@ -104,6 +104,29 @@ def test_each_duration_of_the_public_api_but_a_validity_is_in_seconds():
     assert {*durations} == {"validity"}
 
 
+def name_follows_namespace(api: str) -> list[str]:
+    """The lines in which a namespace that is no keyword precedes the name of an object."""
+    keywords = re.compile(r"(\*, |\*\w+: ).*")
+    wrong = re.compile(r"\bnamespace: .*[ *]names?: ")
+    lines = [line.strip() for line in api.splitlines()]
+    return [line for line in lines if wrong.search(keywords.sub(r"\1", line))]
+
+
+def test_a_name_precedes_its_namespace_as_in_the_package_kubernetes():
+    """But for Request, which is NamespacedName of Kubernetes."""
+    assert name_follows_namespace(PINNED.read_text()) == [
+        "class Request(tuple)(namespace: str, name: str)"
+    ]
+
+
+@pytest.mark.parametrize("names", ["name: str", "*names: str, origin: str = ''"])
+def test_a_name_that_follows_its_namespace_is_found(names):
+    wrong = f"find(client: Client, namespace: str, {names}) -> None"
+    assert name_follows_namespace(wrong) == [wrong]
+    assert name_follows_namespace(f"find(client: Client, {names}, namespace: str)") == []
+    assert name_follows_namespace("find(client: Client, *, namespace: str, name: str)") == []
+
+
 def test_each_class_and_function_has_a_docstring_of_its_own():
     """Not the signature that a decorator writes."""
     values = [(name, getattr(import_module(module), name)) for module, name in NAMES]

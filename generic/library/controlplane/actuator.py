@@ -108,7 +108,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
             awaited += [part.name] if part is parts.WEBHOOKS and manifests is not None else []
         if not cluster.hibernation_enabled and not leaving:  # else the manager may be stopped
             managedresources.wait_until_healthy(
-                ctx.client, ctx.clock, at.namespace, *awaited, origin=self.origin
+                ctx.client, ctx.clock, *awaited, namespace=at.namespace, origin=self.origin
             )
         if secrets:
             secrets.cleanup()
@@ -127,7 +127,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
         """
         for part in parts.KEPT_ON_MIGRATION:
             managedresources.set_keep_objects(
-                ctx.client, obj.metadata.namespace, part.name, True, origin=self.origin
+                ctx.client, part.name, obj.metadata.namespace, keep=True, origin=self.origin
             )
         self._refresh_config(ctx, obj, cluster)
         self._delete_parts(ctx, obj)
@@ -158,7 +158,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
     ) -> parts.Situation[C]:
         """Deploy the hook's manifests; return the situation with the checksums of `config`."""
         at.ctx.check()
-        where = (at.ctx.client, at.namespace, part.name)
+        where = (at.ctx.client, part.name, at.namespace)
         if manifests is None:  # Go's library deletes no part without a chart
             managedresources.delete(*where, origin=self.origin, adopted=False)
             return at
@@ -182,7 +182,7 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
         """Deploy the current credentials: the seed's part needs them for its cleanup."""
         namespace = obj.metadata.namespace
         if not managedresources.is_deployed(
-            ctx.client, namespace, parts.SEED.name, origin=self.origin
+            ctx.client, parts.SEED.name, namespace, origin=self.origin
         ):
             return
         checksums = parts.checksums_of(_credentials(ctx, obj))
@@ -205,12 +205,16 @@ class GenericControlPlane(Actuator[ControlPlane, C]):
 
     def _delete(self, ctx: Context[C], obj: ControlPlane, part: parts.Part) -> None:
         ctx.check()
-        managedresources.delete(ctx.client, obj.metadata.namespace, part.name, origin=self.origin)
+        managedresources.delete(ctx.client, part.name, obj.metadata.namespace, origin=self.origin)
 
     def _wait(self, ctx: Context[C], obj: ControlPlane, *waited: parts.Part) -> None:
         names = (part.name for part in waited)
         managedresources.check_deleted(
-            ctx.client, ctx.clock, obj.metadata.namespace, *names, origin=self.origin
+            ctx.client,
+            ctx.clock,
+            *names,
+            namespace=obj.metadata.namespace,
+            origin=self.origin,
         )
 
     def _delete_access(self, ctx: Context[C], obj: ControlPlane) -> None:

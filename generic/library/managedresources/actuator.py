@@ -74,12 +74,16 @@ class ManagedResourceActuator(Actuator[K, C]):
         deploy = deploy_for_seed if self.target == "seed" else deploy_for_shoot
         manifests = self.manifests(ctx, obj, cluster)
         name = self._managed_name(obj)
-        deploy(ctx.client, obj.metadata.namespace, name, manifests, origin=self.origin, **fields)
+        deploy(ctx.client, name, obj.metadata.namespace, manifests, origin=self.origin, **fields)
         if self.waits_until_healthy and not (
             cluster.hibernation_enabled and self.target == "shoot"
         ):
             deletion.wait_until_healthy(
-                ctx.client, ctx.clock, obj.metadata.namespace, name, origin=self.origin
+                ctx.client,
+                ctx.clock,
+                name,
+                namespace=obj.metadata.namespace,
+                origin=self.origin,
             )
         return None
 
@@ -92,7 +96,7 @@ class ManagedResourceActuator(Actuator[K, C]):
         if self.target == "shoot":
             name = self._managed_name(obj)
             namespace = obj.metadata.namespace
-            deletion.set_keep_objects(ctx.client, namespace, name, keep=True, origin=self.origin)
+            deletion.set_keep_objects(ctx.client, name, namespace, keep=True, origin=self.origin)
         self._withdraw(ctx, obj, self._created)
 
     def force_delete(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> None:
@@ -115,7 +119,7 @@ class ManagedResourceActuator(Actuator[K, C]):
     def _request_deletion(self, ctx: Context[C], obj: K) -> None:
         name = self._managed_name(obj)
         namespace = obj.metadata.namespace
-        deletion.delete(ctx.client, namespace, name, origin=self.origin)
+        deletion.delete(ctx.client, name, namespace, origin=self.origin)
 
     def _withdraw(self, ctx: Context[C], obj: K, groups: Sequence[SeedObjects] = ()) -> None:
         """Delete ManagedResource and groups, and wait: see `check_deleted` for what it raises."""
@@ -123,5 +127,5 @@ class ManagedResourceActuator(Actuator[K, C]):
         namespace = obj.metadata.namespace
         seedobjects.delete(ctx.client, groups, namespace)
         self._request_deletion(ctx, obj)
-        deletion.check_deleted(ctx.client, ctx.clock, namespace, name, origin=self.origin)
+        deletion.check_deleted(ctx.client, ctx.clock, name, namespace=namespace, origin=self.origin)
         seedobjects.check_deleted(ctx, groups, namespace)

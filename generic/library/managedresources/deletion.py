@@ -16,8 +16,8 @@ _MAX_WAIT = timedelta(minutes=2)
 
 def delete(
     client: Client,
-    namespace: str,
     name: str,
+    namespace: str,
     *,
     origin: str = ours.DEFAULT_ORIGIN,
     adopted: bool = True,
@@ -27,7 +27,7 @@ def delete(
     A deleted or foreign one counts as success; without `adopted`, also one without our label.
     Raises ApiError.
     """
-    managed = ours.find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, name, namespace, origin)
     if managed is None or not (adopted or ours.is_ours(managed.metadata, origin)):
         return
     for reference in managed.spec.secret_refs:
@@ -37,22 +37,22 @@ def delete(
 
 
 def is_deployed(
-    client: Client, namespace: str, name: str, *, origin: str = ours.DEFAULT_ORIGIN
+    client: Client, name: str, namespace: str, *, origin: str = ours.DEFAULT_ORIGIN
 ) -> bool:
     """Whether it exists, is ours, and is not being deleted. Raises ApiError."""
-    managed = ours.find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, name, namespace, origin)
     return managed is not None and managed.metadata.deletion_timestamp is None
 
 
 def set_keep_objects(
-    client: Client, namespace: str, name: str, keep: bool, *, origin: str = ours.DEFAULT_ORIGIN
+    client: Client, name: str, namespace: str, *, keep: bool, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Set whether the objects stay when the ManagedResource is deleted.
 
     Without one of ours this succeeds (Gardener documentation, "Control Plane Migration"). Raises
     ApiError.
     """
-    managed = ours.find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, name, namespace, origin)
     if managed is None or managed.spec.keep_objects is keep:
         return
     with suppress(NotFound):
@@ -60,7 +60,7 @@ def set_keep_objects(
 
 
 def check_deleted(
-    client: Client, clock: Clock, namespace: str, *names: str, origin: str = ours.DEFAULT_ORIGIN
+    client: Client, clock: Clock, *names: str, namespace: str, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Return if none of these exists any more.
 
@@ -69,7 +69,7 @@ def check_deleted(
     """
     waiting = []
     for name in names:
-        managed = ours.find_ours(client, namespace, name, origin)
+        managed = ours.find_ours(client, name, namespace, origin)
         if managed is not None:
             _refuse_stuck(managed, clock)
             waiting.append(name)
@@ -80,7 +80,7 @@ def check_deleted(
 
 
 def wait_until_healthy(
-    client: Client, clock: Clock, namespace: str, *names: str, origin: str = ours.DEFAULT_ORIGIN
+    client: Client, clock: Clock, *names: str, namespace: str, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Return if all of these are applied in their current state, and healthy; call it after deploy.
 
@@ -89,7 +89,7 @@ def wait_until_healthy(
     """
     waiting: dict[str, list[str]] = {}
     for name in names:
-        managed = ours.find_ours(client, namespace, name, origin)
+        managed = ours.find_ours(client, name, namespace, origin)
         if managed is None or not is_healthy(managed):
             waiting[name] = _failures(managed, clock) if managed is not None else []
     if waiting:

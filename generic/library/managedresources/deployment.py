@@ -30,8 +30,8 @@ class Fields(TypedDict, total=False):
 
 def deploy_for_seed(
     client: Client,
-    namespace: str,
     name: str,
+    namespace: str,
     manifests: Iterable[Raw],
     *,
     origin: str = ours.DEFAULT_ORIGIN,
@@ -43,13 +43,13 @@ def deploy_for_seed(
     ActuatorError if a foreign object has the name, RequeueAfter while an older one is being
     deleted, ConfigurationError if a manifest does not fit into a Secret, and ApiError.
     """
-    _deploy(client, namespace, name, manifests, _spec(fields, kind.SEED_CLASS), origin)
+    _deploy(client, name, namespace, manifests, _spec(fields, kind.SEED_CLASS), origin)
 
 
 def deploy_for_shoot(
     client: Client,
-    namespace: str,
     name: str,
+    namespace: str,
     manifests: Iterable[Raw],
     *,
     origin: str = ours.DEFAULT_ORIGIN,
@@ -61,7 +61,7 @@ def deploy_for_shoot(
     `deploy_for_seed`.
     """
     labels = {**fields.get("inject_labels", {}), kind.NO_CLEANUP: "true"}
-    _deploy(client, namespace, name, manifests, _spec({**fields, "inject_labels": labels}), origin)
+    _deploy(client, name, namespace, manifests, _spec({**fields, "inject_labels": labels}), origin)
 
 
 def _spec(fields: Fields, class_: str | None = None) -> kind.ManagedResourceSpec:
@@ -81,13 +81,13 @@ def update(
 
 def _deploy(
     client: Client,
-    namespace: str,
     name: str,
+    namespace: str,
     manifests: Iterable[Raw],
     spec: kind.ManagedResourceSpec,
     origin: str,
 ) -> None:
-    existing = ours.find(client, namespace, name)
+    existing = ours.find(client, name, namespace)
     if existing is not None:
         _update(client, existing, spec, manifests, origin)
         return

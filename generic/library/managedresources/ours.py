@@ -37,17 +37,17 @@ PERMISSIONS = tuple(
 """The permissions for deploying and deleting."""
 
 
-def find(client: Client, namespace: str, name: str) -> kind.ManagedResource | None:
+def find(client: Client, name: str, namespace: str) -> kind.ManagedResource | None:
     """Return the one of this name, of any owner. Raises ApiError."""
     found = lookup.find(client, kind.MANAGED_RESOURCES, name, namespace)
     return None if found is None else decode(kind.ManagedResource, found)
 
 
 def find_ours(
-    client: Client, namespace: str, name: str, origin: str
+    client: Client, name: str, namespace: str, origin: str
 ) -> kind.ManagedResource | None:
     """Return the one of this name, if it is ours."""
-    found = find(client, namespace, name)
+    found = find(client, name, namespace)
     return found if found is not None and is_ours(found.metadata, origin, found) else None
 
 

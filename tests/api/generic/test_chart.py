@@ -344,7 +344,7 @@ def test_gardener_never_hands_the_definition_of_orphans_from_one_extension_to_an
         wanted["metadata"]["name"] = f"orphans.{group}"
         wanted["spec"]["group"] = group
         wanted["spec"]["versions"][0]["additionalPrinterColumns"][0]["name"] = column
-        managedresources.deploy_for_seed(admin, namespace, name, [wanted])
+        managedresources.deploy_for_seed(admin, name, namespace, [wanted])
         for _ in range(2):
             manager.poll()
         found = admin.get(CRDS, f"orphans.{group}")["spec"]["versions"][0]

@@ -83,7 +83,7 @@ def condition(type, status="True", reason="Because", message="so it is"):
 
 def test_the_seed_gets_exactly_these_manifests(client, namespace):
     wanted = [config_map("one", a="1"), config_map("two")]
-    managedresources.deploy_for_seed(client, namespace, NAME, wanted)
+    managedresources.deploy_for_seed(client, NAME, namespace, wanted)
     found = get(client, namespace)
     assert found["spec"]["class"] == "seed"
     assert found["spec"]["keepObjects"] is False
@@ -92,7 +92,7 @@ def test_the_seed_gets_exactly_these_manifests(client, namespace):
 
 def test_the_shoot_gets_them_without_a_class_and_labelled(client, namespace):
     managedresources.deploy_for_shoot(
-        client, namespace, NAME, [config_map()], origin="mine", force_overwrite_annotations=True
+        client, NAME, namespace, [config_map()], origin="mine", force_overwrite_annotations=True
     )
     found = get(client, namespace)
     assert "class" not in found["spec"]
@@ -103,13 +103,13 @@ def test_the_shoot_gets_them_without_a_class_and_labelled(client, namespace):
 
 def test_the_annotations_for_the_garbage_collector_name_the_secret_in_use_alone(client, namespace):
     for value in ("1", "2"):
-        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a=value)])
+        managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a=value)])
         (used,) = get(client, namespace)["spec"]["secretRefs"]
         key = f"reference.resources.gardener.cloud/secret-{hashed(used['name'])}"
         assert get(client, namespace)["metadata"]["annotations"] == {key: used["name"]}
     others = {"metadata": {"annotations": {"example.org/kept": "yes"}, "labels": {"kept": "yes"}}}
     client.patch(MANAGED_RESOURCES, NAME, namespace, others)
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="3")])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="3")])
     meta = get(client, namespace)["metadata"]
     assert meta["annotations"].pop("example.org/kept") == "yes"
     assert len(meta["annotations"]) == 1
@@ -134,11 +134,11 @@ class Racing:
 
 
 def test_a_change_between_read_and_write_is_kept_and_the_write_repeated_later(client, namespace):
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="1")])
     with pytest.raises(RequeueAfter, match="was modified concurrently"):
-        managedresources.deploy_for_seed(Racing(client), namespace, NAME, [config_map(a="2")])
+        managedresources.deploy_for_seed(Racing(client), NAME, namespace, [config_map(a="2")])
     assert get(client, namespace)["metadata"]["annotations"]["example.org/changed"] == "yes"
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="2")])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="2")])
     assert contents(client, namespace) == [config_map(a="2")]
 
 
@@ -148,7 +148,7 @@ def hashed(name):
 
 def test_the_same_again_writes_nothing_and_another_content_is_another_secret(client, namespace):
     def deploy(value):
-        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a=value)])
+        managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a=value)])
         return get(client, namespace)
 
     first = deploy("1")
@@ -164,65 +164,67 @@ def test_the_same_again_writes_nothing_and_another_content_is_another_secret(cli
 def test_a_managed_resource_of_another_owner_is_neither_taken_over_nor_kept_nor_deleted(
     client, namespace
 ):
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()], origin="other")
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()], origin="other")
     before = get(client, namespace)
     with pytest.raises(ActuatorError, match="without the label origin=actuator"):
-        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
-    managedresources.set_keep_objects(client, namespace, NAME, True)
-    managedresources.delete(client, namespace, NAME)
-    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+        managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="1")])
+    managedresources.set_keep_objects(client, NAME, namespace, keep=True)
+    managedresources.delete(client, NAME, namespace)
+    managedresources.check_deleted(client, SystemClock(), NAME, namespace=namespace)
     assert get(client, namespace) == before
     assert contents(client, namespace) == [config_map()]
 
 
 def test_a_deletion_takes_the_secrets_too_and_gone_is_fine(client, namespace):
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     for _ in range(2):
-        managedresources.delete(client, namespace, NAME)
-    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
-    managedresources.set_keep_objects(client, namespace, NAME, True)
+        managedresources.delete(client, NAME, namespace)
+    managedresources.check_deleted(client, SystemClock(), NAME, namespace=namespace)
+    managedresources.set_keep_objects(client, NAME, namespace, keep=True)
     assert not client.list(SECRETS, namespace)
     with pytest.raises(NotFound):
         get(client, namespace)
 
 
 def test_objects_can_be_kept(client, namespace):
-    managedresources.deploy_for_shoot(client, namespace, NAME, [config_map()])
-    managedresources.set_keep_objects(client, namespace, NAME, True)
+    managedresources.deploy_for_shoot(client, NAME, namespace, [config_map()])
+    managedresources.set_keep_objects(client, NAME, namespace, keep=True)
     assert get(client, namespace)["spec"]["keepObjects"] is True
 
 
 def test_while_it_is_held_the_deletion_is_waited_for(client, namespace):
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     hold(client, namespace)
-    managedresources.delete(client, namespace, NAME)
+    managedresources.delete(client, NAME, namespace)
     with pytest.raises(RequeueAfter, match=f"Waiting for the deletion of ManagedResource {NAME}"):
-        managedresources.check_deleted(client, SystemClock(), namespace, "gone", NAME)
+        managedresources.check_deleted(client, SystemClock(), "gone", NAME, namespace=namespace)
     with pytest.raises(RequeueAfter, match="Waiting for the deletion of the old"):
-        managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+        managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     pending = condition("ResourcesApplied", "False", "DeletionPending", "ConfigMap one is held")
     say(client, namespace, conditions=[pending])
     with pytest.raises(ActuatorError, match="more than 2 minutes: ConfigMap one is held"):
-        managedresources.check_deleted(client, Clock(timedelta(minutes=3)), namespace, NAME)
+        managedresources.check_deleted(
+            client, Clock(timedelta(minutes=3)), NAME, namespace=namespace
+        )
     failed = condition("ResourcesApplied", "False", "DeletionFailed", "a webhook says no")
     say(client, namespace, conditions=[failed])
     with pytest.raises(ActuatorError, match="failed: a webhook says no") as caught:
-        managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+        managedresources.check_deleted(client, SystemClock(), NAME, namespace=namespace)
     assert caught.value.codes == ("ERR_CLEANUP_CLUSTER_RESOURCES",)
     hold(client, namespace, [])
-    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+    managedresources.check_deleted(client, SystemClock(), NAME, namespace=namespace)
 
 
 def test_it_is_healthy_once_applied_as_it_is_now_and_healthy(client, namespace):
     def healthy():
         return managedresources.is_healthy(decode(ManagedResource, get(client, namespace)))
 
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     assert not healthy()
     good = [condition("ResourcesApplied"), condition("ResourcesHealthy")]
     say(client, namespace, conditions=good, observedGeneration=1)
     assert healthy()
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="1")])
     assert not healthy()
     say(client, namespace, conditions=good[:1], observedGeneration=2)
     assert not healthy()
@@ -232,12 +234,12 @@ def test_several_are_awaited_until_each_is_healthy_and_a_long_failure_is_an_erro
     client, namespace
 ):
     def wait(*names, minutes=1):
-        managedresources.wait_until_healthy(client, clock_at(minutes), namespace, *names)
+        managedresources.wait_until_healthy(client, clock_at(minutes), *names, namespace=namespace)
 
     wait()
     with pytest.raises(RequeueAfter, match=r"^Waiting for ManagedResource absent to be healthy$"):
         wait("absent")
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     with pytest.raises(RequeueAfter, match=f"^Waiting for ManagedResource {NAME}, absent to be"):
         wait(NAME, "absent")
     progressing = condition("ResourcesProgressing", "False", message="rolled out")
@@ -253,7 +255,7 @@ def test_several_are_awaited_until_each_is_healthy_and_a_long_failure_is_an_erro
     ) as no:
         wait(NAME, minutes=3)
     assert no.value.codes == ("ERR_CONFIGURATION_PROBLEM",)
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map(a="1")])
     with pytest.raises(RequeueAfter, match="no pod"):
         wait(NAME, minutes=3)  # the condition is about the former content
     good = [condition("ResourcesApplied"), condition("ResourcesHealthy")]
@@ -264,7 +266,7 @@ def test_several_are_awaited_until_each_is_healthy_and_a_long_failure_is_an_erro
 def test_the_example_in_the_documentation_runs(client, namespace):
     text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
     names: dict[str, Any] = {}
-    [code] = [part for part in text.split("```") if "wait_until_healthy(ctx.client" in part]
+    [code] = [part for part in text.split("```") if "managedresources.wait_until_healthy(" in part]
     exec(code.removeprefix("python"), names)
     ctx = SimpleNamespace(client=client, clock=SystemClock())
     with pytest.raises(RequeueAfter, match="Waiting for ManagedResource extension-agent"):
@@ -286,7 +288,7 @@ def clock_at(minutes):
 
 
 def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace):
-    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
     (ref,) = get(client, namespace)["spec"]["secretRefs"]
     meta = client.get(SECRETS, ref["name"], namespace)["metadata"]
     client.delete(SECRETS, ref["name"], namespace)
@@ -294,7 +296,7 @@ def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace)
     data = {"objects.yaml": base64.b64encode(json.dumps({}).encode()).decode()}
     client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": fake, "data": data})
     with pytest.raises(ActuatorError, match="was modified by another owner"):
-        managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+        managedresources.deploy_for_seed(client, NAME, namespace, [config_map()])
 
 
 def name_of(obj):
@@ -305,14 +307,14 @@ def test_manifests_above_the_limit_of_a_secret_are_deployed(client, namespace):
     small = [config_map(f"m{index}", a="x" * 300_000) for index in range(4)]
     large = config_map("large", a="y" * 1_100_000)
     for wanted in ([*small, large], [*small, config_map("other")], [*small, large]):
-        managedresources.deploy_for_shoot(client, namespace, NAME, wanted)
+        managedresources.deploy_for_shoot(client, NAME, namespace, wanted)
         found = contents(client, namespace)
         assert sorted(found, key=name_of) == sorted(wanted, key=name_of)
     meta = get(client, namespace)["metadata"]
     names = {ref["name"] for ref in get(client, namespace)["spec"]["secretRefs"]}
     assert len(names) == 3
     assert set(meta["annotations"].values()) == names
-    managedresources.delete(client, namespace, NAME)
+    managedresources.delete(client, NAME, namespace)
     assert names.isdisjoint(obj["metadata"]["name"] for obj in client.list(SECRETS, namespace))
 
 
@@ -330,7 +332,7 @@ FIELDS = {
 def test_further_fields_stay_as_long_as_they_are_passed(client, namespace, deploy):
     def spec(value, **fields):
         function = getattr(managedresources, deploy)
-        function(client, namespace, NAME, [config_map(a=value)], **fields)
+        function(client, NAME, namespace, [config_map(a=value)], **fields)
         found = get(client, namespace)["spec"]
         return {key: found[key] for key in found if key != "secretRefs"}
 

@@ -52,7 +52,7 @@ def shoot(admin, seed):
 
 
 def deploy(shoot):
-    deploy_for_shoot(shoot.client, shoot.namespace, "mr", [MANIFEST])
+    deploy_for_shoot(shoot.client, "mr", shoot.namespace, [MANIFEST])
     eventually(lambda: shoot.inside() == {("ConfigMap", "kube-system/a")})
 
 
@@ -72,22 +72,22 @@ def conditions(shoot):
 def test_objects_of_a_managed_resource_are_in_the_shoot_until_it_is_deleted(shoot):
     deploy(shoot)
     assert shoot.managed("mr")["metadata"]["finalizers"] == [SHOOT_FINALIZER]
-    delete(shoot.client, shoot.namespace, "mr")
+    delete(shoot.client, "mr", shoot.namespace)
     eventually(lambda: is_gone(shoot))
     assert shoot.inside() == set()
 
 
 def test_kept_objects_stay_in_the_shoot(shoot):
     deploy(shoot)
-    set_keep_objects(shoot.client, shoot.namespace, "mr", True)
-    delete(shoot.client, shoot.namespace, "mr")
+    set_keep_objects(shoot.client, "mr", shoot.namespace, keep=True)
+    delete(shoot.client, "mr", shoot.namespace)
     eventually(lambda: is_gone(shoot))
     assert shoot.inside() == {("ConfigMap", "kube-system/a")}
 
 
 def test_managed_resources_of_the_seed_are_left_alone(shoot):
-    deploy_for_seed(shoot.client, shoot.namespace, "mr", [MANIFEST])
-    deploy_for_shoot(shoot.client, shoot.namespace, "other", [MANIFEST])
+    deploy_for_seed(shoot.client, "mr", shoot.namespace, [MANIFEST])
+    deploy_for_shoot(shoot.client, "other", shoot.namespace, [MANIFEST])
     eventually(shoot.inside)
     assert "finalizers" not in shoot.managed("mr")["metadata"]
 
@@ -96,7 +96,7 @@ def test_managed_resources_of_the_seed_are_left_alone(shoot):
 def test_a_deletion_that_the_shoot_does_not_let_through_fails_at_once(shoot, broken):
     deploy(shoot)
     shoot.shoots.fail(broken)
-    delete(shoot.client, shoot.namespace, "mr")
+    delete(shoot.client, "mr", shoot.namespace)
     eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
     shoot.shoots.fail("")
     eventually(lambda: is_gone(shoot))
@@ -106,7 +106,7 @@ def test_a_shoot_that_is_force_deleted_is_taken_down_with_all_that_is_in_it(shoo
     deploy(shoot)
     shoot.force()
     eventually(lambda: shoot.inside() == set())
-    delete(shoot.client, shoot.namespace, "mr")
+    delete(shoot.client, "mr", shoot.namespace)
     eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
 
 

@@ -49,18 +49,19 @@ class Agent(Actuator[Extension]):
     def reconcile(self, ctx, obj, cluster):
         client, namespace = ctx.client, obj.metadata.namespace
         agent = manifest("v1", "ConfigMap", self.name, "kube-system")
-        managedresources.deploy_for_shoot(client, namespace, self.name, [agent])
-        managedresources.wait_until_healthy(client, ctx.clock, namespace, self.name)
+        managedresources.deploy_for_shoot(client, self.name, namespace, [agent])
+        managedresources.wait_until_healthy(client, ctx.clock, self.name, namespace=namespace)
         CALLS["reconcile", namespace, self.name] += 1
 
     def delete(self, ctx, obj, cluster):
-        managedresources.delete(ctx.client, obj.metadata.namespace, self.name)
-        managedresources.check_deleted(ctx.client, ctx.clock, obj.metadata.namespace, self.name)
+        namespace = obj.metadata.namespace
+        managedresources.delete(ctx.client, self.name, namespace)
+        managedresources.check_deleted(ctx.client, ctx.clock, self.name, namespace=namespace)
 
     def migrate(self, ctx, obj, cluster):
         CALLS["migrate", obj.metadata.namespace, self.name] += 1
         obj.status.state = {"of": self.name}
-        where = ctx.client, obj.metadata.namespace, self.name
+        where = ctx.client, self.name, obj.metadata.namespace
         managedresources.set_keep_objects(*where, keep=True)
         managedresources.delete(*where)
 

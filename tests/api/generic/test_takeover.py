@@ -269,10 +269,10 @@ def managed_resource(client, namespace, name, labels=None, **spec):
 def test_nothing_else_is_adopted(admin, environment, namespace, name, labels, spec):
     install(environment, [ManagedResource])
     before = managed_resource(admin, namespace, name, labels, **spec)
-    where = (admin, namespace, name)
+    where = (admin, name, namespace)
     with pytest.raises(ActuatorError, match="belongs to another owner"):
         managedresources.deploy_for_seed(*where, [], origin="mine")
-    managedresources.set_keep_objects(*where, True, origin="mine")
+    managedresources.set_keep_objects(*where, keep=True, origin="mine")
     managedresources.delete(*where, origin="mine")
     assert admin.get(MANAGED_RESOURCES, name, namespace) == before
 
@@ -292,7 +292,7 @@ def test_only_secrets_that_came_with_it_go_with_an_adopted_managed_resource(
         admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
     refs = [{"name": name} for name in names]
     managed_resource(admin, namespace, SEED, **{"class": "seed", "secretRefs": refs})
-    managedresources.delete(admin, namespace, SEED, origin="mine")
+    managedresources.delete(admin, SEED, namespace, origin="mine")
     left = {obj["metadata"]["name"] for obj in admin.list(SECRETS, namespace)}
     assert {name: name in left for name in names} == names
 

@@ -468,12 +468,12 @@ def test_other_managed_resources_are_continued_in_both_directions(
     before = state()
     of_seed = admin.get(MANAGED_RESOURCES, "other-seed", namespace)
     with pytest.raises(ActuatorError, match="set the label to hand it over"):
-        deploy_for_seed(admin, namespace, "other-seed", [], origin="provider-test")
+        deploy_for_seed(admin, "other-seed", namespace, [], origin="provider-test")
     assert admin.get(MANAGED_RESOURCES, "other-seed", namespace) == of_seed
     labels = {"metadata": {"labels": {"origin": "provider-test"}}}
     admin.patch(MANAGED_RESOURCES, "other-seed", namespace, labels)
-    deploy_for_seed(admin, namespace, "other-seed", [], origin="provider-test")
-    deploy_for_shoot(admin, namespace, "other-shoot", [], origin="provider-test")
+    deploy_for_seed(admin, "other-seed", namespace, [], origin="provider-test")
+    deploy_for_shoot(admin, "other-shoot", namespace, [], origin="provider-test")
     assert state() == before
     run_library(kubeconfig, "managedresources", namespace=namespace)
     assert state() == before

@@ -149,7 +149,7 @@ def deployment(client: Client, namespace: str, content: Content) -> None:
 
 def managed(client: Client, namespace: str, content: Content) -> None:
     objects = [manifest("v1", "ConfigMap", "one", "kube-system", data=content)]
-    managedresources.deploy_for_shoot(client, namespace, "whole", objects)
+    managedresources.deploy_for_shoot(client, "whole", namespace, objects)
 
 
 def access(client: Client, namespace: str, content: Content) -> None:

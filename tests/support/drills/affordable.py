@@ -51,7 +51,7 @@ class _First(Actuator[Extension, Raw]):
         name = obj.metadata.name
         where = obj.metadata.namespace
         wanted = [manifest("v1", "ConfigMap", name, "kube-system", data=self.content())]
-        managedresources.deploy_for_shoot(ctx.client, where, name, wanted, origin=name)
+        managedresources.deploy_for_shoot(ctx.client, name, where, wanted, origin=name)
 
     def content(self):
         return {}
@@ -59,9 +59,11 @@ class _First(Actuator[Extension, Raw]):
     def delete(self, ctx, obj, cluster):
         name = obj.metadata.name
         where = obj.metadata.namespace
-        managedresources.delete(ctx.client, where, name, origin=name)
+        managedresources.delete(ctx.client, name, where, origin=name)
         if not cluster.needs_force_deletion:
-            managedresources.check_deleted(ctx.client, ctx.clock, where, name, origin=name)
+            managedresources.check_deleted(
+                ctx.client, ctx.clock, name, namespace=where, origin=name
+            )
 
     def force_delete(self, ctx, obj, cluster):
         self.delete(ctx, obj, cluster)
