@@ -55,9 +55,11 @@ INTERNAL = {
     " workers_of",
     "RecordingContext": "cancelled end limit limited method operation permit progress",
     "Rotated": "generate",
+    "Seed": "__init__",
     "ShootRehearsal": "shoots",
-    "ShootUnderTest": "managers owns types",
+    "ShootUnderTest": "__init__ managers owns types",
     "Watch": "requests",
+    "WorkloadIdentity": "__init__ ctx",
 }
 """Members and parameters of public classes for the framework itself: neither promised nor in the
 reference. `__init__`: users get objects of the class, and create none."""

@@ -185,7 +185,7 @@ def service_account() -> InlineKubeconfig:
     if not (ca and token and host and port):
         raise ConfigurationError(f"{_POD} cannot be used: its CA, token, host or port is empty")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return InlineKubeconfig(server, ca, token)
+    return InlineKubeconfig(server, ca, token=token)
 
 
 def _connected(found: LocalKubeconfig, server: str, connections: int) -> _Loaded:

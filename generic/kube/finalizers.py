@@ -180,8 +180,8 @@ def remove_finalizers(
 def finalizer(
     client: Client,
     resource: Resource,
-    name: str,
     obj: Raw,
+    name: str,
     *,
     apply: Callable[[Raw], T],
     cleanup: Callable[[Raw], None],

@@ -86,10 +86,10 @@ class InlineKubeconfig:
 
     server: str
     ca: bytes = attrs.field(repr=False)
-    token: str = attrs.field(default="", repr=False)
-    certificate: bytes = attrs.field(default=b"", repr=False)
-    key: bytes = attrs.field(default=b"", repr=False)
-    tls_server_name: str = ""
+    token: str = attrs.field(default="", repr=False, kw_only=True)
+    certificate: bytes = attrs.field(default=b"", repr=False, kw_only=True)
+    key: bytes = attrs.field(default=b"", repr=False, kw_only=True)
+    tls_server_name: str = attrs.field(default="", kw_only=True)
 
     def encoded(self, name: str = "inline") -> bytes:
         """Return a new kubeconfig with these values, as JSON, which all YAML parsers read alike."""
@@ -207,7 +207,14 @@ def _inline(cluster: _Fields, user: _Fields) -> InlineKubeconfig:
     token = tokens["id-token"] or tokens["access-token"] or user["token"]
     if not token and user.get("tokenFile"):
         token = Path(user["tokenFile"]).read_text().strip()
-    return InlineKubeconfig(cluster["server"], ca, token, certificate, key, cluster[_SERVER_NAME])
+    return InlineKubeconfig(
+        cluster["server"],
+        ca,
+        token=token,
+        certificate=certificate,
+        key=key,
+        tls_server_name=cluster[_SERVER_NAME],
+    )
 
 
 def _pem(fields: _Fields, key: str) -> bytes:

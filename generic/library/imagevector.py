@@ -70,7 +70,7 @@ class ImageVector:
     origin: str = ""
 
     def find(
-        self, name: str, target: str = "", runtime: str | None = None, arch: str = "amd64"
+        self, name: str, *, target: str = "", runtime: str | None = None, arch: str = "amd64"
     ) -> ImageSource:
         """Return the best entry for these Kubernetes versions, with its tag and version filled in.
 
@@ -103,7 +103,10 @@ class ImageVector:
         """
         target = cluster.kubernetes_version
         runtime = target if in_shoot else cluster.seed_kubernetes_version
-        return {name: self.find(name, target, runtime, arch).reference for name in names}
+        return {
+            name: self.find(name, target=target, runtime=runtime, arch=arch).reference
+            for name in names
+        }
 
 
 def load_images(module: str) -> ImageVector:

@@ -23,11 +23,13 @@ MAX_NAME = 253
 _DIGEST = 16
 
 
-def shortened(name: str, most: int = MAX_LABEL) -> str:
+def shortened(name: str, max_length: int = MAX_LABEL) -> str:
     """Return a name, or if it is too long its beginning with a hash of the whole."""
-    if len(name) <= most:
+    if len(name) <= max_length:
         return name
-    return f"{name[: most - _DIGEST - 1]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"
+    return (
+        f"{name[: max_length - _DIGEST - 1]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"
+    )
 
 
 def merged(base: Raw, more: Raw) -> Raw:

@@ -52,16 +52,16 @@ def ensure_only(client: Client, group: SeedObjects, wanted: Iterable[Raw], names
     for item in wanted:
         ensure(client, group, item)
         names.add(item["metadata"]["name"])
-    delete(client, [group], namespace, but=names)
+    delete(client, [group], namespace, keep=names)
 
 
 def delete(
-    client: Client, groups: Iterable[SeedObjects], namespace: str, *, but: Collection[str] = ()
+    client: Client, groups: Iterable[SeedObjects], namespace: str, *, keep: Collection[str] = ()
 ) -> None:
-    """Request the deletion of the groups' objects, except for the names in `but`. Does not wait."""
+    """Request the deletion of the groups' objects but those named in `keep`. Does not wait."""
     for group in groups:
         for meta in _found(client, group, namespace):
-            if meta["name"] not in but:
+            if meta["name"] not in keep:
                 request_deletion(client, group.resource, meta)
 
 

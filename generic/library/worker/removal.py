@@ -29,8 +29,8 @@ def remove_unwanted(
     """Request the deletion of objects of no group, and of empty ones of these machine sets."""
     names = {g.name for g in groups}
     classes = {g.class_name for g in groups}
-    seedobjects.delete(ctx.client, [_DEPLOYMENTS], namespace, but=names)
-    seedobjects.delete(ctx.client, [_CLASSES, _SECRETS], namespace, but=classes)
+    seedobjects.delete(ctx.client, [_DEPLOYMENTS], namespace, keep=names)
+    seedobjects.delete(ctx.client, [_CLASSES, _SECRETS], namespace, keep=classes)
     empty = [
         set_.metadata
         for set_ in sets

@@ -50,7 +50,7 @@ def consumers(client, namespace, obj):
     meta = {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
     deleted = {**obj, "metadata": {**meta, "finalizers": [FINALIZER]}}
     yield lambda: finalizer(
-        client, INFRASTRUCTURES, FINALIZER, deleted, apply=repr, cleanup=lambda _: None
+        client, INFRASTRUCTURES, deleted, FINALIZER, apply=repr, cleanup=lambda _: None
     )
     yield lambda: delete_seed_objects(client, namespace, [group], print)
     yield lambda: find(client, INFRASTRUCTURES, "infra", namespace)

@@ -21,8 +21,8 @@ def run(admin, seed):
         finalizer(
             admin,
             INFRASTRUCTURES,
-            OURS,
             obj or seed.get(),
+            OURS,
             apply=apply or (lambda o: calls.append(("apply", o["metadata"].get("finalizers")))),
             cleanup=cleanup or (lambda o: calls.append(("cleanup", o["metadata"]["finalizers"]))),
         )

@@ -49,7 +49,7 @@ def test_a_controller_without_a_manager_is_refused_too(admin, environment, names
     server = Server(environment, INFRASTRUCTURES, namespace)
     made = server.create("by-hand").body
     with pytest.raises(ValueError, match="finalizer 'mine' is not qualified; use"):
-        finalizer(admin, INFRASTRUCTURES, "mine", made, apply=fail, cleanup=fail)
+        finalizer(admin, INFRASTRUCTURES, made, "mine", apply=fail, cleanup=fail)
     assert server.get("by-hand").finalizers == []
     with pytest.raises(ValueError, match="is not qualified"):
         patch_adding("mine", "uid", [])

@@ -107,7 +107,7 @@ class TenantServer:
 
     def kubeconfig(self, host: str = "127.0.0.1") -> InlineKubeconfig:
         ca = _authority()[0].key_pair.certificate
-        return InlineKubeconfig(f"https://{host}:{self.port}", ca, "a-token")
+        return InlineKubeconfig(f"https://{host}:{self.port}", ca, token="a-token")
 
     def secured(self, connection: socket.socket) -> socket.socket:
         secured = self.tls.wrap_socket(connection, server_side=True)

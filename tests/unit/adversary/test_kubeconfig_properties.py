@@ -143,9 +143,15 @@ def old_reader(content):
         user = users[0]
         values = (cluster.get("certificate-authority-data", ""), *map(user.get, KEYS))
         ca, certificate, key = (base64.b64decode(value or "") for value in values)
-        token = user.get("token", "")
-        name = cluster.get("tls-server-name", "")
-        return PassedOn(cluster["server"], ca, token, certificate, key, name, content)
+        return PassedOn(
+            cluster["server"],
+            ca,
+            content,
+            token=user.get("token", ""),
+            certificate=certificate,
+            key=key,
+            tls_server_name=cluster.get("tls-server-name", ""),
+        )
     except (yaml.YAMLError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
         pass
     raise ConfigurationError("not a valid kubeconfig")

@@ -87,7 +87,7 @@ def test_an_invalid_version_is_named():
 def test_a_version_that_is_none_is_a_configuration_problem(version):
     vector = ImageVector([image("1", target_version=">= 1.30")], "images.yaml")
     with pytest.raises(ConfigurationError, match=r"image 'a': expected a Kubernetes version") as no:
-        vector.find("a", version)
+        vector.find("a", target=version)
     assert len(no.value.message) < 200
 
 
@@ -190,7 +190,7 @@ DIGEST = "sha256:0123"
     ],
 )
 def test_a_reference_consists_of_the_fields_of_the_entry(fields, target, reference, version):
-    found = ImageVector([ImageSource(name="a", **fields)]).find("a", target)
+    found = ImageVector([ImageSource(name="a", **fields)]).find("a", target=target)
     assert (found.reference, found.version) == (reference, version)
 
 
