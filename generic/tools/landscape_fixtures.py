@@ -61,17 +61,19 @@ def _temporary_shoots(landscape: LandscapeWorld) -> Iterator[Callable[[str], Sho
         owner = landscape.owner(name)
         owner.create(landscape.installed.offer.shoot(name))
         owners.append(owner)
-        assert owner.watch(is_ready, CREATE_SECONDS, print), f"Shoot {name}: {owner.look()}"
+        assert owner.wait_until(is_ready, CREATE_SECONDS, print), f"Shoot {name}: {owner.view()}"
         return owner
 
     yield create
     if landscape.rehearsal:
         landscape.rehearsal.repair_failure()
     for owner in owners:
-        if (view := owner.look()) is not None and not view.deleting:
+        if (view := owner.view()) is not None and not view.deleting:
             owner.delete()
     for owner in owners:
-        assert owner.watch(is_gone, DELETE_SECONDS, print), f"Shoot {owner.name}: {owner.look()}"
+        assert owner.wait_until(is_gone, DELETE_SECONDS, print), (
+            f"Shoot {owner.name}: {owner.view()}"
+        )
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ class Player:
     def _wait(self, title: str, names: Iterable[str], reached: Reached) -> None:
         """Wait until the Shoots are as wanted."""
         for name in names:
-            assert self._owner(name).watch(reached, _SECONDS, self.say), f"{title} of {name}"
+            assert self._owner(name).wait_until(reached, _SECONDS, self.say), f"{title} of {name}"
 
     def _await(self, title: str, left: Callable[[], Sequence[Raw]]) -> None:
         """Wait until no objects are left."""
@@ -125,7 +125,7 @@ class Player:
             self._wait(f"migration to {seed}", [name], has_moved(seed))
 
     def _seed(self, name: str) -> str:
-        view = self._owner(name).look()
+        view = self._owner(name).view()
         assert view is not None, name
         return view.seed
 
@@ -141,7 +141,7 @@ class Player:
             self._owner(name).delete()
         for name in names:
             self._wait("error", [name], _is_refused)
-            refusal = self._owner(name).force()
+            refusal = self._owner(name).force_delete()
             assert not refusal, refusal
         self._wait("forced deletion", names, is_gone)
 

@@ -55,11 +55,11 @@ def test_an_extension_whose_registration_is_deleted_serves_the_shoots_that_need_
     assert exists(seed, NAMESPACES, namespace)
     client.delete(REGISTRATIONS, LOCAL)
     real_shoot.request("reconcile")
-    assert real_shoot.watch(is_ready, SECONDS, print)
+    assert real_shoot.wait_until(is_ready, SECONDS, print)
     assert exists(client, REGISTRATIONS, LOCAL), "a Shoot needs it"
     assert any(namespace in name for name in alive())
     real_shoot.delete()
-    assert real_shoot.watch(is_gone, SECONDS, print)
+    assert real_shoot.wait_until(is_gone, SECONDS, print)
     assert eventually(lambda: not exists(client, REGISTRATIONS, LOCAL), REMOVE)
     assert installation(client) == ""
     assert not exists(seed, NAMESPACES, namespace)

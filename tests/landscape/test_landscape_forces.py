@@ -37,16 +37,16 @@ class Printer(Watcher):
 def test_a_hibernated_shoot_is_forced_once_its_dead_cloud_refuses_it(landscape, real_shoot):
     seen = InSeed(landscape, real_shoot)
     real_shoot.hibernate(enabled=True)
-    assert real_shoot.watch(is_ready, SECONDS, print)
+    assert real_shoot.wait_until(is_ready, SECONDS, print)
     landscape.rehearsal.break_where_known(DEAD)
     real_shoot.delete()
-    assert real_shoot.watch(lambda view: view.errors, SECONDS, print)
-    assert "does not contain one of these error codes" in real_shoot.force()
+    assert real_shoot.wait_until(lambda view: view.errors, SECONDS, print)
+    assert "does not contain one of these error codes" in real_shoot.force_delete()
     landscape.rehearsal.repair_failure()
     landscape.rehearsal.break_where_known(DENIED)
-    assert real_shoot.watch(lambda view: UNAUTHORIZED in view.codes, SECONDS, print)
-    assert real_shoot.force() == ""
-    assert real_shoot.watch(is_gone, FORCE, print)
+    assert real_shoot.wait_until(lambda view: UNAUTHORIZED in view.codes, SECONDS, print)
+    assert real_shoot.force_delete() == ""
+    assert real_shoot.wait_until(is_gone, FORCE, print)
     assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= seen.orphans()
     assert not exists(seen.client, NAMESPACES, seen.id)
     eventually(lambda: seen.processes() == [])

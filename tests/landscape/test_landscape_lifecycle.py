@@ -51,7 +51,7 @@ def test_the_machines_of_a_pool_are_replaced_when_its_kubelets_change(shoot, see
     workers = seen.raw()["spec"]["provider"]["workers"]
     workers[0]["kubernetes"] = {"kubelet": {"systemReserved": {"memory": "200Mi"}}}
     seen.change({"provider": {"workers": workers}})
-    assert shoot.watch(is_ready, SECONDS, print)
+    assert shoot.wait_until(is_ready, SECONDS, print)
     assert_replaced(seen, old)
 
 
@@ -67,11 +67,11 @@ def test_all_credentials_of_a_shoot_are_rotated(shoot, seen):
     old = seen.machines()
     before = seen.access().authorities()
     shoot.request("rotate-credentials-start")
-    assert shoot.watch(is_ready, SECONDS, print)
+    assert shoot.wait_until(is_ready, SECONDS, print)
     assert phases(seen) == {"Prepared"}
     assert_replaced(seen, old)
     shoot.request("rotate-credentials-complete")
-    assert shoot.watch(is_ready, SECONDS, print)
+    assert shoot.wait_until(is_ready, SECONDS, print)
     assert phases(seen) == {"Completed"}
     after = seen.access().authorities()
     assert after.keys() == before.keys()
@@ -121,7 +121,7 @@ def test_an_extension_is_upgraded_while_a_shoot_lives(landscape, shoot, seen, re
     request.getfixturevalue("upgraded")
     assert eventually(lambda: old.isdisjoint(managers()), ROLL)
     shoot.request("reconcile")
-    assert shoot.watch(is_ready, SECONDS, print)
+    assert shoot.wait_until(is_ready, SECONDS, print)
     lines = [line for name in managers() for line in processes.log(name).read_text().splitlines()]
     assert any("operation succeeded" in line and seen.id in line for line in lines)
 
@@ -133,18 +133,18 @@ def test_without_credentials_a_half_created_shoot_is_forced_and_a_living_one_is_
     half = landscape.owner(f"half-{secrets.token_hex(2)}")
     half.create(landscape.installed.offer.shoot(half.name))
     shoot.request("reconcile")
-    assert half.watch(has_failed, SECONDS, print)
-    assert shoot.watch(has_failed, SECONDS, print)
-    assert UNAUTHENTICATED in shoot.look().codes
+    assert half.wait_until(has_failed, SECONDS, print)
+    assert shoot.wait_until(has_failed, SECONDS, print)
+    assert UNAUTHENTICATED in shoot.view().codes
     in_seed = InSeed(landscape, half)
     half.delete()
-    assert half.force() == "", "it has the code of its creation"
-    assert half.watch(is_gone, FORCE, print)
+    assert half.force_delete() == "", "it has the code of its creation"
+    assert half.wait_until(is_gone, FORCE, print)
     assert not exists(in_seed.client, NAMESPACES, in_seed.id)
     eventually(lambda: in_seed.processes() == [])
     landscape.rehearsal.repair_failure()
     shoot.request("retry")
-    assert shoot.watch(is_ready, SECONDS, print)
+    assert shoot.wait_until(is_ready, SECONDS, print)
 
 
 def test_a_shoot_with_a_bastion_that_cannot_be_deleted_is_forced(landscape, shoot, seen):
@@ -154,12 +154,12 @@ def test_a_shoot_with_a_bastion_that_cannot_be_deleted_is_forced(landscape, shoo
     eventually(lambda: garden.get(BASTIONS, name, shoot.namespace)["status"]["ingress"]["ip"])
     landscape.rehearsal.break_where_known(CREDENTIALS)
     shoot.request("reconcile")
-    assert shoot.watch(has_failed, SECONDS, print)
+    assert shoot.wait_until(has_failed, SECONDS, print)
     shoot.delete()
-    assert shoot.watch(lambda view: "still Bastions" in view.description, SECONDS, print)
-    assert UNAUTHENTICATED in shoot.look().codes, "of the operation before the deletion"
-    assert shoot.force() == ""
-    assert shoot.watch(is_gone, FORCE, print)
+    assert shoot.wait_until(lambda view: "still Bastions" in view.description, SECONDS, print)
+    assert UNAUTHENTICATED in shoot.view().codes, "of the operation before the deletion"
+    assert shoot.force_delete() == ""
+    assert shoot.wait_until(is_gone, FORCE, print)
     assert not exists(garden, BASTIONS, name, shoot.namespace)
     assert {"AWS::EC2::VPC", "AWS::EC2::Instance"} <= seen.orphans()
     eventually(lambda: seen.processes() == [])

@@ -45,8 +45,8 @@ def test_a_shoot_moves_to_another_seed_and_is_deleted_there(two_seeds):
     owner = two_seeds.owner("mover")
     processes = two_seeds.landscape.processes
     owner.create(two_seeds.installed.offer.shoot("mover"))
-    assert owner.watch(is_ready, SECONDS, print)
-    view = owner.look()
+    assert owner.wait_until(is_ready, SECONDS, print)
+    view = owner.view()
     source = seeds.pop(view.seed)
     technical_id = view.technical_id
     (destination,) = seeds.values()
@@ -56,7 +56,7 @@ def test_a_shoot_moves_to_another_seed_and_is_deleted_there(two_seeds):
     shoot_client(source, technical_id).patch(NAMESPACES, "default", "", marker)
 
     owner.migrate(destination.plan.name)
-    assert owner.watch(has_moved(destination.plan.name), SECONDS, print), owner.look()
+    assert owner.wait_until(has_moved(destination.plan.name), SECONDS, print), owner.view()
 
     assert technical_id not in namespaces(source)
     assert programs(processes, technical_id, source.plan.name) == []
@@ -67,6 +67,6 @@ def test_a_shoot_moves_to_another_seed_and_is_deleted_there(two_seeds):
     assert [*source.client.list(ORPHANS), *destination.client.list(ORPHANS)] == []
 
     owner.delete()
-    assert owner.watch(is_gone, SECONDS, print), owner.look()
+    assert owner.wait_until(is_gone, SECONDS, print), owner.view()
     assert technical_id not in namespaces(destination)
     assert outside_of(two_seeds, technical_id) == set()

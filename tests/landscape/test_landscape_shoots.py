@@ -38,17 +38,17 @@ def orphans(seed, technical_id):
 
 
 def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_shoot, seed):
-    technical_id = real_shoot.look().technical_id
-    assert "deletionTimestamp is nil" in real_shoot.force(), "Gardener's condition"
+    technical_id = real_shoot.view().technical_id
+    assert "deletionTimestamp is nil" in real_shoot.force_delete(), "Gardener's condition"
     landscape.rehearsal.break_where_known("credentials-revoked")
     real_shoot.delete()
 
     def has_code(view):
         return view is not None and "ERR_INFRA_UNAUTHENTICATED" in view.codes
 
-    assert real_shoot.watch(has_code, DELETE, print)
-    assert real_shoot.force() == ""
-    assert real_shoot.watch(is_gone, FORCE, print)
+    assert real_shoot.wait_until(has_code, DELETE, print)
+    assert real_shoot.force_delete() == ""
+    assert real_shoot.wait_until(is_gone, FORCE, print)
     assert {"AWS::EC2::VPC", "AWS::EC2::Subnet"} <= orphans(seed, technical_id)
     assert not exists(seed, NAMESPACES, technical_id)
     alive = landscape.landscape.processes.alive
@@ -57,17 +57,17 @@ def test_a_shoot_whose_credentials_are_revoked_is_force_deleted(landscape, real_
 
 def test_a_shoot_sleeps_wakes_and_is_deleted_to_its_end(landscape, real_shoot, seed):
     before = set(map(str, landscape.rehearsal.remaining_resources()))
-    technical_id = real_shoot.look().technical_id
+    technical_id = real_shoot.view().technical_id
     real_shoot.hibernate(enabled=True)
-    assert real_shoot.watch(is_ready, DELETE, print)
+    assert real_shoot.wait_until(is_ready, DELETE, print)
     alive = landscape.landscape.processes.alive()
     assert any(name.startswith(f"etcd-{technical_id}-") for name in alive)
     assert not any(technical_id in name and "kube-apiserver" in name for name in alive)
     real_shoot.hibernate(enabled=False)
-    assert real_shoot.watch(is_ready, DELETE, print)
+    assert real_shoot.wait_until(is_ready, DELETE, print)
     assert set(map(str, landscape.rehearsal.remaining_resources())) >= before
     real_shoot.delete()
-    assert real_shoot.watch(is_gone, DELETE, print)
+    assert real_shoot.wait_until(is_gone, DELETE, print)
     assert orphans(seed, technical_id) == set()
     left = [
         resource

@@ -93,7 +93,7 @@ class ShootOwner:
     name: str
     namespace: str = NAMESPACE
 
-    def look(self) -> ShootView | None:
+    def view(self) -> ShootView | None:
         """Return the view of the Shoot, or None if it does not exist. Raises ApiError."""
         with suppress(NotFound):
             return view_of(self.client.get(SHOOTS, self.name, self.namespace))
@@ -112,7 +112,7 @@ class ShootOwner:
         self._annotate({CONFIRM_DELETION: "true"})
         self.client.delete(SHOOTS, self.name, self.namespace)
 
-    def force(self) -> str:
+    def force_delete(self) -> str:
         """Set the annotation of force deletion; return gardener-apiserver's refusal, or "".
 
         It accepts the annotation only on a Shoot under deletion, with an error code for which its
@@ -124,18 +124,20 @@ class ShootOwner:
             return error.message
         return ""
 
-    def force_once_stuck(self, seconds: float, progress: Callable[[str], object]) -> str:
+    def force_delete_once_stuck(self, seconds: float, progress: Callable[[str], object]) -> str:
         """Force the deletion; if that is refused, again and again while gardenlet deletes.
 
         gardenlet shows no error code while it waits for the deletion of an object, ten minutes for
         an Infrastructure. Returns the last refusal, or "". Raises ApiError.
         """
-        refusal = self.force()
-        view = self.look()
+        refusal = self.force_delete()
+        view = self.view()
         if refusal and seconds and view and view.deleting:
             progress(f"shoot {self.name}: cannot be forced before it shows an error code; waiting")
-            self.watch(lambda found: found is None or not self.force(), seconds, progress)
-            refusal = "" if self.look() is None else self.force()
+            self.wait_until(
+                lambda found: found is None or not self.force_delete(), seconds, progress
+            )
+            refusal = "" if self.view() is None else self.force_delete()
         return refusal
 
     def hibernate(self, *, enabled: bool) -> None:
@@ -169,7 +171,7 @@ class ShootOwner:
         """Request an operation: reconcile, retry, or a rotation of credentials. Raises ApiError."""
         self._annotate({OPERATION: operation})
 
-    def watch(
+    def wait_until(
         self,
         reached: Callable[[ShootView | None], bool],
         seconds: float,
@@ -186,7 +188,7 @@ class ShootOwner:
         deadline = answered + seconds
         while True:
             try:
-                seen = self.look()
+                seen = self.view()
                 answered = time.monotonic()
             except Unavailable:
                 if time.monotonic() - answered > AWAY_SECONDS:

@@ -158,7 +158,7 @@ def kubeconfig(cluster: str, name: str, raw: bool) -> None:
     if cluster in known:
         path = Path(known[cluster]["kubeconfig"])
     else:
-        view = _owner(found, cluster).look()
+        view = _owner(found, cluster).view()
         if view is None or not view.technical_id:
             raise ConfigurationError(
                 f"no cluster {cluster!r}: expected {', '.join(known)} or a Shoot that has a seed"
@@ -309,7 +309,7 @@ def _perform(
     act: Callable[[ShootOwner], None], reached: _Reached, shoot: str, timeout: float, name: str
 ) -> None:
     owner = _owner(_running(name)[1], shoot)
-    if owner.look() is None:
+    if owner.view() is None:
         listing = _words(name, "shoot", "list")
         raise ConfigurationError(f"Shoot {shoot} does not exist; `{listing}` shows all")
     act(owner)
@@ -344,7 +344,7 @@ def force_delete(shoot: str, timeout: float, name: str) -> None:
 
 
 def _force(owner: ShootOwner, timeout: float) -> None:
-    if refusal := owner.force_once_stuck(timeout, lambda text: echo(text, lines=True)):
+    if refusal := owner.force_delete_once_stuck(timeout, lambda text: echo(text, lines=True)):
         raise ConfigurationError(
             f"gardener-apiserver refuses the force deletion: {refusal}; delete the Shoot first, "
             "and wait until it shows an error code"
@@ -353,11 +353,11 @@ def _force(owner: ShootOwner, timeout: float) -> None:
 
 def _await(owner: ShootOwner, reached: _Reached, timeout: float, name: str) -> None:
     """Report the Shoot until it is as wanted. Raises ConfigurationError."""
-    if timeout and not owner.watch(reached, timeout, lambda text: echo(text, lines=True)):
+    if timeout and not owner.wait_until(reached, timeout, lambda text: echo(text, lines=True)):
         found = _running(name)[1]
         files = [found["garden"]["kubeconfig"], next(iter(found["seeds"].values()))["kubeconfig"]]
         raise ConfigurationError(
-            f"Shoot {owner.name} is not as wanted: {owner.look() or 'gone'}; to see why, run "
+            f"Shoot {owner.name} is not as wanted: {owner.view() or 'gone'}; to see why, run "
             f"`actuator explain {owner.namespace}/shoot/{owner.name} "
             f"--garden-kubeconfig {files[0]} --kubeconfig {files[1]}`"
         )

@@ -118,7 +118,7 @@ def await_policy(client: HttpClient) -> None:
     probe = manifest(SHOOTS.api_version, "Shoot", "probe", "default", spec=SPEC)
     client.create(SHOOTS, probe)
     deadline = time.monotonic() + 60
-    while ShootOwner(client, "probe", "default").force() == "":
+    while ShootOwner(client, "probe", "default").force_delete() == "":
         assert time.monotonic() < deadline, "the policy is not in force"
         time.sleep(0.1)
     client.delete(SHOOTS, "probe", "default")

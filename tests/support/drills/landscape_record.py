@@ -396,7 +396,7 @@ Note = Callable[[Callable[[LandscapeRecord], object]], None]
 
 def _note_owners(patch: pytest.MonkeyPatch, note: Note) -> None:
     """Note the answers to the owners of Shoots."""
-    force, view_of = ShootOwner.force, users.view_of
+    force, view_of = ShootOwner.force_delete, users.view_of
 
     def asked(self: ShootOwner) -> str:
         refusal = force(self)
@@ -408,7 +408,7 @@ def _note_owners(patch: pytest.MonkeyPatch, note: Note) -> None:
         note(lambda record: record.views.append(found))
         return view_of(shoot)
 
-    patch.setattr(ShootOwner, "force", asked)
+    patch.setattr(ShootOwner, "force_delete", asked)
     patch.setattr(users, "view_of", viewed)
 
 

@@ -27,7 +27,7 @@ def has_failed(view: ShootView | None) -> bool:
 
 
 def technical_id(owner: ShootOwner) -> str:
-    view = owner.look()
+    view = owner.view()
     assert view is not None
     return view.technical_id
 

@@ -81,20 +81,20 @@ def _fast(monkeypatch):
 def test_a_wait_ends_when_nothing_more_will_happen():
     said: list[str] = []
     failed = Garden(shoot("Processing"), shoot("Failed"))
-    assert not ShootOwner(failed, "mine").watch(is_ready, 60, said.append)
+    assert not ShootOwner(failed, "mine").wait_until(is_ready, 60, said.append)
     assert len(said) == 2
     old = Garden(shoot("Failed", generation=1), shoot())
-    assert ShootOwner(old, "mine").watch(is_ready, 60, said.append), "of the spec before"
+    assert ShootOwner(old, "mine").wait_until(is_ready, 60, said.append), "of the spec before"
 
 
 @pytest.mark.usefixtures("_fast")
 def test_a_wait_outlasts_a_restart_and_no_refusal():
     away = Garden(Unavailable(0, "away"), shoot())
-    assert ShootOwner(away, "mine").watch(is_ready, 60, print)
+    assert ShootOwner(away, "mine").wait_until(is_ready, 60, print)
     with pytest.raises(Unavailable):
-        ShootOwner(Garden(Unavailable(0, "gone")), "mine").watch(is_ready, 60, print)
+        ShootOwner(Garden(Unavailable(0, "gone")), "mine").wait_until(is_ready, 60, print)
     with pytest.raises(Forbidden):
-        ShootOwner(Garden(Forbidden(403, "no")), "mine").watch(is_ready, 60, print)
+        ShootOwner(Garden(Forbidden(403, "no")), "mine").wait_until(is_ready, 60, print)
 
 
 class Refusing(Garden):
@@ -125,6 +125,6 @@ DELETING = {**shoot("Processing"), "metadata": {**META, "deletionTimestamp": "no
 )
 def test_a_deletion_is_forced_once_its_error_code_is_shown(looks, seconds, refused):
     said: list[str] = []
-    refusal = ShootOwner(Refusing(*looks), "mine").force_once_stuck(seconds, said.append)
+    refusal = ShootOwner(Refusing(*looks), "mine").force_delete_once_stuck(seconds, said.append)
     assert bool(refusal) is refused
     assert any("waiting" in text for text in said) is (looks[0] is DELETING and seconds > 0)

@@ -177,8 +177,8 @@ class LandscapeRun:
         """Ask gardener-apiserver for the force deletion, and note a new answer."""
         story = self._stories[name]
         owner = self._owners[name]
-        refusal = owner.force()
-        view = owner.look()  # afterwards: gardenlet may have written the code in between
+        refusal = owner.force_delete()
+        view = owner.view()  # afterwards: gardenlet may have written the code in between
         codes = ", ".join(view.codes if view else story.codes) or "no code"
         doing = f"{view.operation} {view.state}, {codes}" if view else "gone"
         now = self._observer.now()
@@ -193,7 +193,7 @@ class LandscapeRun:
         """Look at each Shoot once, in the thread that follows them. Raises ApiError."""
         for name, story in self._stories.items():
             if story.created and story.gone is None:
-                self._see(story, self._owners[name].look())
+                self._see(story, self._owners[name].view())
 
     def _see(self, story: ShootStory, view: ShootView | None) -> None:
         now = self._observer.now()
