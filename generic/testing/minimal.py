@@ -55,7 +55,7 @@ EXAMPLES: Mapping[str, Raw] = {
             {"nodeName": "node-1", "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}
         ],
     },
-    "Worker": {"region": "region-1", "pools": [POOL]},
+    "Worker": {"region": "region-1"},
 }
 """Required fields of Gardener's kinds; addresses are those of RFC 5737, for documentation."""
 

@@ -3,7 +3,9 @@
 `tests/e2e/generic/test_new_projects.py` runs the drills of some variants.
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,6 +122,22 @@ def test_actuators_derive_from_the_generic_ones_and_admissions_have_all_configur
         admitted = {item.kind.KIND.name for item in garden.admissions}
         assert all(isinstance(item, ConfigAdmission) for item in garden.admissions)
         assert admitted == PLACES & {*project.kinds}
+
+
+@pytest.mark.parametrize("name", ["p-infrastructure", "p-all-features"])
+def test_another_process_uses_the_cloud_of_a_rehearsal(folders, monkeypatch, tmp_path, name):
+    """As the scenario migration and crash tests do."""
+    project = VARIANTS[name]
+    with isolated():
+        monkeypatch.syspath_prepend(folders[name])
+        cloud = import_module(f"{project.package}.cloud")
+        found = vars(import_module(f"{project.package}.rehearsal"))
+        [rehearsal] = [found[key] for key in found if re.match("P.*Rehearsal$", key)]
+        first, second = rehearsal(), rehearsal()
+        first.start(tmp_path)
+        second.attach(json.loads(json.dumps(first.share())))
+        second.cloud.put(cloud.VALID_KEY, "Network.shoot--a--b.x")
+        assert [item.id for item in first.remaining_resources()] == ["Network.shoot--a--b.x"]
 
 
 def test_a_project_without_a_cloud_or_programs_has_no_module_for_them(folders):

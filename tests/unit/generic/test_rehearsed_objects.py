@@ -90,6 +90,10 @@ def test_dns_records_of_two_shoots_have_different_names():
     assert minimal_object(DNSRecord, "a").spec.name != minimal_object(DNSRecord, "b").spec.name
 
 
+def test_a_minimal_worker_needs_no_configuration_of_a_pool():
+    assert minimal_object(Worker).spec.pools == []
+
+
 def test_an_object_of_an_own_kind_has_the_examples_of_its_required_fields():
     @attrs.frozen(kw_only=True)
     class PeeringSpec:
