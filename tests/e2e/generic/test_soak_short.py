@@ -99,6 +99,7 @@ def test_nothing_is_wrong_where_all_is_well():
             id="a bypass that nobody made",
         ),
         pytest.param({"outcomes": {**GOOD.outcomes, "x": ["deleted"]}}, "outcome", id="a stranger"),
+        pytest.param({"outcomes": {**GOOD.outcomes, "d": ["deleted"]}}, "outcome", id="it stays"),
         pytest.param({"orphans": []}, "outside", id="left and not on record"),
         pytest.param({"outside": [thing("b")]}, "outside", id="ready with nothing outside"),
         pytest.param(
@@ -109,6 +110,7 @@ def test_nothing_is_wrong_where_all_is_well():
         pytest.param({"made": {"a": 2}}, "once", id="made twice"),
         pytest.param({"samples": samples(600, grows=1.5)}, "memory", id="memory that grows"),
         pytest.param({"settled": samples(30, threads=12)}, "threads", id="threads that stay"),
+        pytest.param({"settled": []}, "threads", id="nothing measured"),
         pytest.param({"crashes": ["Exception in thread x"]}, "alive", id="a thread that died"),
     ],
 )
