@@ -32,6 +32,12 @@ from generic.reconciler.stripping import OUT_OF_SCOPE
 
 _SIMILARITY = 0.85
 """Minimum similarity of a misspelt name: "extrnal_resources" is one, "reconcile_vpc" is not."""
+_VERBS = frozenset(
+    {"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+)
+"""Source: Kubernetes documentation, "Authorization" (request verbs)."""
+_VERB_SIMILARITY = 0.66
+"""The same of a verb: "gte" is a misspelt "get", "sign" and "bind" are verbs of other APIs."""
 _FRAMEWORK = frozenset({"abc", "actuator", "builtins", "generic", "typing"})
 _METHODS = [name for name, of in vars(Actuator).items() if isfunction(of) and name[0] != "_"]
 _YIELDING = frozenset({"external_resources", "validate"})
@@ -173,6 +179,7 @@ def _attributes(actuator: Actuator[Any]) -> Iterator[tuple[str, str]]:
     for name in ("permissions", "seed_objects", "watches"):
         for problem in _wrong_entries(name, getattr(actuator, name)):
             yield name, problem
+    yield from _misspelt_verbs(actuator.permissions)
     if actuator.leaves_nothing and _declares_resources(actuator):
         yield "external_resources", "contradicts leaves_nothing; remove one of them"
     finalizer: Any = actuator.finalizer
@@ -192,6 +199,16 @@ def _wrong_entries(name: str, declared: Any) -> Iterator[str]:
     wrong = [item for item in declared if not isinstance(item, cls)] if is_list else [declared]
     for item in wrong:
         yield f"has {item!r}; expected a list of {cls.__name__}, such as [{example}]"
+
+
+def _misspelt_verbs(permissions: Any) -> Iterator[tuple[str, str]]:
+    """Yield each verb that is almost one of the API; other APIs have verbs of their own."""
+    entries = permissions if isinstance(permissions, Collection) else ()
+    for item in (item for item in entries if isinstance(item, Permission)):
+        for verb in {*item.verbs} - _VERBS:
+            if meant := closest(verb, _VERBS, _VERB_SIMILARITY):
+                what = f"has the verb {verb!r} for {item.resource.plural}"
+                yield "permissions", f"{what}; did you mean {meant!r}?"
 
 
 def _misspelt(cls: type) -> Iterator[tuple[str, str]]:

@@ -336,6 +336,14 @@ class OnePermission(Network):
     permissions = Resource("v1", "configmaps").permission("get")
 
 
+class MisspeltVerb(Network):
+    permissions = (Resource("v1", "configmaps").permission("list", "gte"),)
+
+
+class OwnVerbs(Network):
+    permissions = (Resource("a.org/v1", "signers").permission("sign", "approve", "bind", "*"),)
+
+
 class Exhausted(Network):
     permissions = iter(())
 
@@ -369,6 +377,7 @@ class WatchText(Network):
             OnePermission,
             "OnePermission.permissions has Permission.*; expected a list of Permission",
         ),
+        (MisspeltVerb, "permissions has the verb 'gte' for configmaps; did you mean 'get'"),
         (Exhausted, "Exhausted.permissions has .*; expected a list of Permission, such as "),
         (FinalizerList, r"FinalizerList.finalizer is \['a.org/b'\]; set a text, such as"),
         (Unqualified, "finalizer 'cleanup' is not qualified; use \"DOMAIN/NAME\""),
@@ -428,6 +437,10 @@ def test_a_mistake_names_the_class_and_its_place(make, words):
     with pytest.raises((TypeError, ValueError), match=words) as caught:
         Manager().add(make(), type="aws")
     assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
+
+
+def test_verbs_of_other_apis_are_accepted():
+    Manager().add(OwnVerbs(), type="aws")
 
 
 @pytest.mark.parametrize(
