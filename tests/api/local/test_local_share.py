@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from actuator.codec import decode
@@ -88,7 +86,7 @@ def test_a_deletion_waits_for_the_other_controller(actuator, deploy, outside, se
 
 
 def test_the_other_controller_is_reported_when_it_takes_too_long(actuator, deploy, monkeypatch):
-    monkeypatch.setattr(seed_objects, "MAX_WAIT", timedelta(seconds=1))
+    monkeypatch.setattr(seed_objects, "MAX_WAIT_SECONDS", 1.0)
     extension = deploy(Extension)
     extension.delete()
     last_error = error(extension)
