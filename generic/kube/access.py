@@ -170,8 +170,9 @@ def _found(kubeconfig: Path | InlineKubeconfig | None, context: str | None) -> L
     try:
         return read_files(f"kubeconfig {path}", parts, context)
     except (ConfigurationError, OSError, ValueError, RecursionError) as error:
-        why = f"{one_line(error)}; correct the file"
-        raise ConfigurationError(f"cannot load kubeconfig {path}: {why}") from error
+        why = one_line(error)
+        remedy = "" if "; set --context" in why else "; correct the file"
+        raise ConfigurationError(f"cannot load kubeconfig {path}: {why}{remedy}") from error
 
 
 def service_account() -> InlineKubeconfig:

@@ -163,7 +163,8 @@ def read_files(name: str, paths: Sequence[Path], context: str | None = None) -> 
     wanted = context or config["current-context"]
     if wanted not in names:
         which = f"context {wanted!r} not found" if wanted else "current-context is not set"
-        raise ValueError(f"{which}; set --context to one of: {', '.join(names)}")
+        remedy = f"set --context to one of: {', '.join(names)}" if names else "it has no context"
+        raise ValueError(f"{which}; {remedy}")
     cluster, user = _selected(config, wanted)
     if cluster["insecure-skip-tls-verify"]:
         raise ValueError(

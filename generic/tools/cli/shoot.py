@@ -223,13 +223,17 @@ class _Acts:
             self.client.delete(NAMESPACES, name)
 
     def _manifests(self) -> list[Raw]:
-        given = [*self.given]
+        found = [self._placed(item) for item in self.given]
         names = {kind.name for kind in self.kinds}
-        if not any(isinstance(item, dict) and item.get("kind") in names for item in given):
-            given += self._minimal()
-        if found := [self._placed(item) for item in given]:
+        if any(item["kind"] in names for item in found):
             return found
-        raise ConfigurationError("the shoot has no objects; set --extension or --file")
+        found += [self._placed(item) for item in self._minimal()]
+        if not found:
+            raise ConfigurationError("the shoot has no objects; set --extension or --file")
+        if not self.served:
+            why = f"{self.file} has no object of an extension, and --extension is not set"
+            echo(f"the shoot is without an extension: {why}", err=True)
+        return found
 
     def _placed(self, given: Any) -> Raw:
         """Return a manifest with the namespace and the labels of the shoot."""

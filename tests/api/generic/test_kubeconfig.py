@@ -140,7 +140,7 @@ def test_a_context_chooses_the_cluster(environment, tmp_path):
     assert connect(path).host == "first.example"
     assert connect(path, "y").host == "second.example"
     with pytest.raises(
-        ConfigurationError, match="context 'z' not found; set --context to one of: x, y"
+        ConfigurationError, match=r"context 'z' not found; set --context to one of: x, y$"
     ):
         connect(path, "z")
 

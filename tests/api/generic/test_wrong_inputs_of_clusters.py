@@ -211,7 +211,9 @@ def test_a_shoot_of_others_is_refused_and_an_existing_one_not_created_again(
 ):
     Path("shoot.yaml").write_text(MANIFEST)
     name = namespace.removeprefix("test-")
-    assert ask(f"shoot create {name}").stdout == f"shoot {name}: created\n"
+    done = ask(f"shoot create {name}")
+    assert done.stdout == f"shoot {name}: created\n"
+    assert "shoot.yaml has no object of an extension, and --extension is not set" in done.stderr
     line = rf"^{name} +shoot--dev--{name} +Create Succeeded$"
     assert re.search(line, ask("shoot list").stdout, re.MULTILINE)
     fails(f"shoot create {name}", f"shoot {name} exists; reconcile it instead")
