@@ -10,6 +10,7 @@ from copy import deepcopy
 from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
+from uuid import NAMESPACE_URL, uuid5
 
 from actuator.codec import encode, plain_json
 from actuator.errors import AlreadyExists, NotFound
@@ -105,6 +106,8 @@ class RecordingClient:
             raise AlreadyExists(409, f"{step}: it exists")
         if obj is not None:
             self._objects[key] = plain_json(obj, MAX_BODY)
+            uid = str(uuid5(NAMESPACE_URL, "/".join(key)))  # an API server sets one, too
+            self._objects[key]["metadata"].setdefault("uid", uid)
         if key not in self._objects:
             raise NotFound(404, f"{step}: not found; if it has to exist, pass it to the recorder")
         if verb == "delete":

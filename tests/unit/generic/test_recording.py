@@ -111,11 +111,21 @@ def test_objects_are_found_by_kind_namespace_and_labels():
     assert client.list(CONFIG_MAPS, "other") == client.list(SECRETS) == []
     by_label[0]["data"]["a"] = "changed by the actuator"
     assert client.get(CONFIG_MAPS, "b", "shoot--a--b")["data"] == {"a": "b"}
+    uid = client.get(CONFIG_MAPS, "a", "shoot--a--b")["metadata"]["uid"]
     changed = config_map("a")
-    assert client.apply(CONFIG_MAPS, changed) == changed
+    changed["metadata"]["uid"] = uid
+    assert client.apply(CONFIG_MAPS, config_map("a")) == changed
     patch = [{"op": "remove", "path": "/data/a"}]
     assert client.patch(CONFIG_MAPS, "a", "shoot--a--b", patch, subresource="status") == changed
     assert client.bodies[client.steps[-1]] == patch
+
+
+def test_each_object_has_a_uid_as_owners_need_it():
+    client = RecordingClient()
+    created = [client.create(CONFIG_MAPS, config_map(name)) for name in "cd"]
+    assert len({obj["metadata"]["uid"] for obj in created}) == 2
+    given = {**config_map("e"), "metadata": {**config_map("e")["metadata"], "uid": "given"}}
+    assert client.create(CONFIG_MAPS, given)["metadata"]["uid"] == "given"
 
 
 @pytest.mark.parametrize(
