@@ -453,6 +453,8 @@ class Actuator(ABC, Generic[K, C]):
         def __new__(cls, *_args: Any, **_named: Any) -> Self:
             """Create an actuator. Raises TypeError for a missing operation, with a misspelt one."""
             _check_complete(cls)
+            if (_args or _named) and cls.__init__ is object.__init__:
+                raise TypeError(f"{cls.__name__}() takes no arguments; define __init__ for them")
             return super().__new__(cls)
 
     def validate(self, ctx: Context[C], obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:

@@ -439,6 +439,11 @@ def test_a_mistake_names_the_class_and_its_place(make, words):
     assert re.search(r"\(/.*test_mistakes.py:\d+\)$", str(caught.value))
 
 
+def test_an_argument_without_an_init_is_refused():
+    with pytest.raises(TypeError, match=r"Network\(\) takes no arguments; define __init__"):
+        Network(5)  # type: ignore[call-arg]
+
+
 def test_verbs_of_other_apis_are_accepted():
     Manager().add(OwnVerbs(), type="aws")
 
