@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from inspect import (
+    get_annotations,
     isasyncgenfunction,
     iscoroutinefunction,
     isfunction,
@@ -76,6 +77,13 @@ def check_fields(who: str, cls: type) -> None:
     """Raise TypeError, with file and line, for a mistake in a class whose objects users write."""
     for problem, subject in _of_fields(cls):
         raise TypeError(f"{who}: {problem}{place_of(subject)}")
+
+
+def check_overrides(cls: type) -> None:
+    """Raise TypeError, with file and line, for a name that overrides nothing, but almost does."""
+    for name, problem in _misspelt(cls):
+        place = place_of(vars(cls).get(name), cls)
+        raise TypeError(f"{cls.__name__}.{name} {problem}{place}")
 
 
 def _problems(actuator: Any) -> _Problems:
@@ -216,7 +224,9 @@ def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
     for number, part in enumerate(cls.__mro__):
         if part.__module__.partition(".")[0] in _FRAMEWORK:
             continue
-        bases = {n: v for base in cls.__mro__[:number:-1] for n, v in vars(base).items()}
+        known = cls.__mro__[:number:-1]
+        bases: dict[str, Any] = dict.fromkeys(n for base in known for n in get_annotations(base))
+        bases |= {n: v for base in known for n, v in vars(base).items()}
         for name, value in vars(part).items():
             same = [n for n, v in bases.items() if n[0] != "_" and callable(v) is callable(value)]
             found = None if name[0] == "_" else closest(name, same, _SIMILARITY)

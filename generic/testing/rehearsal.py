@@ -31,6 +31,7 @@ from generic.kube.errorinfo import authors_code, shorten
 from generic.library.manifests import manifest, manifest_of, merged
 from generic.library.programs.errors import EnvtestError
 from generic.library.webhooks import Webhook
+from generic.manager.mistakes import check_actuator, check_overrides
 from generic.reconciler.origin import version_of_class
 from generic.testing.garden.backups import BACKUPS, backup_namespace
 from generic.testing.minimal import USER_DATA, example_spec, has_pools
@@ -41,8 +42,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
-_MAX_MANIFEST = 200
-"""Characters of an object without identity that its error shows."""
+_MAX_SHOWN = 200
+"""Bytes of a wrong value that an error shows."""
 
 
 @attrs.frozen(kw_only=True)
@@ -292,7 +293,20 @@ def _result(method: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
 def _items(method: Callable[P, Iterable[T]], *args: P.args, **named: P.kwargs) -> list[T]:
     """Return what an author's method returns or yields. Raises ConfigurationError."""
     with authors_code(getattr(method, "__qualname__", ""), EnvtestError):
-        return list(method(*args, **named))
+        found = method(*args, **named)
+        if isinstance(found, Mapping | str) or not isinstance(found, Iterable):
+            raise TypeError(f"expected a list, got {shorten(repr(found), _MAX_SHOWN)}")
+        return list(found)
+
+
+def _actuators(part: Rehearsal) -> list[Actuator[Any]]:
+    """Return the actuators of a rehearsal. Raises ConfigurationError for another object."""
+    found = _items(part.actuators)
+    name = f"{type(part).__name__}.actuators"
+    with authors_code(name):
+        for each in found:
+            check_actuator(name, each)
+    return found
 
 
 def _check_identity(manifest: Raw, part: Rehearsal) -> None:
@@ -302,7 +316,7 @@ def _check_identity(manifest: Raw, part: Rehearsal) -> None:
     name = type(part).__name__
     raise ConfigurationError(
         f"{name}.manifests: an object without apiVersion, kind or metadata.name: "
-        f"{shorten(repr(manifest), _MAX_MANIFEST)}"
+        f"{shorten(repr(manifest), _MAX_SHOWN)}"
     )
 
 
@@ -313,6 +327,8 @@ class CombinedRehearsal:
     """
 
     def __init__(self, parts: Sequence[Rehearsal]) -> None:
+        for part in parts:
+            check_overrides(type(part))
         self.parts = parts
         self.title = " and ".join(part.title for part in parts)
         self.region = parts[0].region
@@ -383,9 +399,7 @@ class CombinedRehearsal:
     @cached_property
     def _suffixes(self) -> Sequence[str]:
         """The suffix of the types of each rehearsal: "" unless an earlier one has such a kind."""
-        kinds = [
-            {kind_of(actuator).name for actuator in _items(part.actuators)} for part in self.parts
-        ]
+        kinds = [{kind_of(actuator).name for actuator in _actuators(part)} for part in self.parts]
         return [
             f"-{number + 1}" if own & set().union(*kinds[:number]) else ""
             for number, own in enumerate(kinds)
@@ -394,7 +408,7 @@ class CombinedRehearsal:
     def _rehearsed(self) -> Iterator[tuple[Rehearsal, Actuator[Any]]]:
         """Yield each actuator with its rehearsal."""
         for part, suffix in zip(self.parts, self._suffixes, strict=True):
-            for actuator in _items(part.actuators):
+            for actuator in _actuators(part):
                 own = suffix + part.type_suffixes.get(type(actuator), "")
                 typed = kind_of(actuator).has_operation_annotation
                 yield part, _Typed(actuator, own) if own and typed else actuator
@@ -488,6 +502,12 @@ class CombinedRehearsal:
     def share(self) -> list[Mapping[str, str]]:
         """Return the result of each `share`. Raises ConfigurationError for one without it."""
         return [_result(part.share) for part in self.parts]
+
+    def require_shared(self) -> None:
+        """Raise ConfigurationError for an outside world that other processes cannot use."""
+        for part in self.parts:
+            if type(part).share is Rehearsal.share:
+                part.share()
 
     def attach(self, shared: Sequence[Mapping[str, str]]) -> None:
         """Use the outside worlds that another process started."""

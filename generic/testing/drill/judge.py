@@ -20,6 +20,7 @@ from generic.testing.garden.order import AFTERWARDS
 
 E = TypeVar("E")
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
+_DELETED_AFTERWARDS = frozenset().union(*AFTERWARDS)
 _FORCED = frozenset({Outcome.FORCE_DELETED, Outcome.ORPHANED})
 _NOT_ON_THIS_PATH = "it does not apply to this path"
 _STOPPED = "the drill ended before"
@@ -235,7 +236,7 @@ def _was_stuck(life: Life) -> bool:
 
 
 def _others_go_on(evidence: Evidence) -> Iterable[str]:
-    if {life.kind for life in evidence.lives} <= frozenset().union(*AFTERWARDS):
+    if {life.kind for life in evidence.lives} <= _DELETED_AFTERWARDS:
         yield Untested("a force deletion ends no object of these kinds")
     elif not any(life.bad for life in evidence.lives):
         yield "no invalid object was created"
@@ -274,6 +275,16 @@ def _ended(evidence: Evidence) -> Iterable[str]:
         yield evidence.stopped
 
 
+def _rehearsed_to_the_end(evidence: Evidence) -> Iterable[str]:
+    yield from _ended(evidence)
+    forced = [life for life in evidence.rehearsed if life.kind not in _DELETED_AFTERWARDS]
+    if forced and not evidence.stopped and not any(map(_was_stuck, forced)):
+        yield (
+            "no object was stuck before the force deletion, so the scenario broke nothing; see "
+            "inject_failure of the rehearsal"
+        )
+
+
 def _all_ready(evidence: Evidence) -> Iterable[str]:
     for life in evidence.rehearsed:
         if life.ready is None:
@@ -286,7 +297,7 @@ def _path_ended(evidence: Evidence) -> Iterable[str]:
 
 
 RULES: Rules[Evidence] = {
-    "end": ("The drill reached its end", _ended),
+    "end": ("The drill reached its end", _rehearsed_to_the_end),
     "ready": ("Each valid object became ready", _all_ready),
     "seed": ("No object of the extension is left in the seed", _seed_is_clean),
     "I1": ("Every remaining external resource is recorded", _nothing_released_unrecorded),

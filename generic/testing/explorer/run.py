@@ -91,6 +91,7 @@ def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> I
 
     Raises ActuatorError or ApiError if the exploration is not possible.
     """
+    rehearsal.require_shared()
     with (
         tempfile.TemporaryDirectory(prefix="explore-") as directory,
         open_ground(rehearsal, Path(directory), wanted.patience, watcher.say) as ground,

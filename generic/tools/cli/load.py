@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -160,12 +160,19 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
             raise TypeError("expected an extension, got a configuration; name its Actuator")
         elif iscoroutinefunction(found):
             raise TypeError("async functions are not supported; remove async")
-        elif callable(found):
-            found(manager)
+        elif isinstance(found, type) or not callable(found):
+            got = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+            raise TypeError(f"expected an Actuator or a function of a Manager, got {got}")
         else:
-            raise TypeError(
-                f"expected an Actuator or a function of a Manager, got {type(found).__name__}"
-            )
+            _check_takes_manager(found)
+            found(manager)
     if not (manager.registrations or manager.webhooks or manager.admissions):
         raise ConfigurationError(f"{reference}: the function added no actuator to the manager")
     return manager
+
+
+def _check_takes_manager(function: Callable[..., object]) -> None:
+    try:
+        signature(function).bind(None)
+    except TypeError:
+        raise TypeError("the function must take one argument, the Manager") from None

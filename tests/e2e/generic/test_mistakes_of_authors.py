@@ -137,6 +137,14 @@ LINES = {
         "drill mine:Untitled --output out",
         r"^Error: mine:Untitled: AttributeError: 'Untitled' object has no attribute 'title'$",
     ),
+    "misspelt attribute of a rehearsal": (
+        "drill mine:Misspelt --output out",
+        rf"^Error: mine:Misspelt: Misspelt\.secretdata .* mean 'secret_data'\? {HERE}$",
+    ),
+    "rehearsal that is not shared": (
+        "explore mine:Faulty",
+        r"^Error: the outside of Faulty cannot be shared .*the methods share and attach$",
+    ),
     "program in place of an extension": (
         "run started:extension",
         r"importing started ended the process with 2; start a program with python \(star",
@@ -179,6 +187,9 @@ class Untitled(Rehearsal):
 
 class Faulty(Untitled):
     title = "Faulty"
+
+class Misspelt(Faulty):
+    secretdata = {}
 
 def add_class(manager):
     manager.add(Base, type="mine")
@@ -297,7 +308,7 @@ def test_a_mistake_on_the_command_line(command, environment, line, words):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = line.replace("TAKEN", port).replace("KUBECONFIG", str(environment.kubeconfig))
-        status = 3 if line.startswith("drill") else 1  # a drill's 1 is a broken rule
+        status = 3 if line.startswith(("drill", "explore")) else 1  # their 1 is a broken rule
         check(command(*line.split(), status=status).stderr, words)
 
 

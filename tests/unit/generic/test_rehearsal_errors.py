@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
+from actuator import Actuator
 from actuator.errors import ActuatorError, ConfigurationError
+from actuator.v1alpha1 import Infrastructure
 from generic.kube.errorinfo import authors_code
 from generic.library.programs.errors import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal, RehearsedShoot
 
 SHOOT = RehearsedShoot(technical_id="shoot--a--b", type="drill-1", labels={})
 MANIFEST: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
+
+
+class Idle(Actuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
 
 
 class Faultless(Rehearsal):
@@ -82,7 +89,8 @@ def test_errors_that_are_raised_on_purpose_pass(error):
 
 
 RESULTS: dict[str, tuple[Any, str]] = {
-    "nothing": (None, "Mine.manifests: .*NoneType.*not iterable"),
+    "nothing": (None, "Mine.manifests: expected a list, got None"),
+    "one object": (MANIFEST, "Mine.manifests: expected a list, got {'apiVersion"),
     "names": (["secret"], "Mine.manifests: .* kind or metadata.name: 'secret'"),
     "no name": ([{**MANIFEST, "metadata": {}}], "Mine.manifests: .* or metadata.name: {'apiVer"),
     "no kind": ([{"metadata": {"name": "x"}}], "Mine.manifests: .* or metadata.name: {'metadata"),
@@ -106,3 +114,31 @@ def test_manifests_that_cannot_be_created(given, words):
 
 def test_manifests_may_be_yielded():
     assert returning(iter([MANIFEST])).manifests(SHOOT) == [MANIFEST]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (None, "actuators: expected a list, got None"),
+        ([Idle], "actuators: expected an Actuator, got <class .*; add an instance of it"),
+        (Idle(), "actuators: expected a list, got <"),
+    ],
+)
+def test_actuators_of_a_rehearsal_are_a_list_of_objects(given, words):
+    class Mine(Faultless):
+        def actuators(self):
+            return given
+
+    with pytest.raises(ConfigurationError, match=words):
+        CombinedRehearsal([Mine()]).actuators()
+
+
+def test_a_name_that_almost_overrides_one_is_refused():
+    class Mine(Faultless):
+        secretdata = {"key": "value"}
+
+    place = r"\(/.*test_rehearsal_errors\.py:\d+\)$"
+    with pytest.raises(
+        TypeError, match=rf"^Mine.secretdata .* did you mean 'secret_data'\? {place}"
+    ):
+        CombinedRehearsal([Mine()])

@@ -82,6 +82,11 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param({"resources_before": [VPC, OTHER]}, {"I4"}, id="made for nobody"),
         pytest.param({"resources_before": []}, {"I4"}, id="nothing made"),
         pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
+        pytest.param(
+            {"lives": [life(stuck=None), life("C", stuck=None), BAD]},
+            {"end", "I5"},
+            id="nothing was stuck",
+        ),
         pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
         pytest.param({"lives": [life(disturbed=2.0), life("C"), BAD]}, {"I5"}, id="status frozen"),
         pytest.param(

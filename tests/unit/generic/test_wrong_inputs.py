@@ -29,6 +29,8 @@ class Async(Network):
 class WithoutDelete(Actuator[Infrastructure]):
     def reconcile(self, ctx, infrastructure, cluster): ...
 
+class Plain: ...
+
 class Vague(Actuator):
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
@@ -140,9 +142,14 @@ FUNCTIONS = [
         "mine:asynchronous: async functions are not supported; remove async",
     ),
     ("run mine:nothing", 1, "the function added no actuator to the manager"),
-    ("run mine:without_manager", 1, "takes 0 positional arguments but 1 was given"),
+    (
+        "run mine:without_manager",
+        1,
+        "mine:without_manager: the function must take one argument, the Manager",
+    ),
     ("run mine:twice", 1, "already serves Infrastructure mine; remove one, or separate them"),
     ("run mine:number", 1, "expected an Actuator or a function of a Manager, got int"),
+    ("docs mine:Plain", 1, "expected an Actuator or a function of a Manager, got the class Plain"),
     ("run mine:Vague --type x", 1, "derive it from Actuator[KIND], for example Actuator[Infra"),
     ("run mine:WithoutDelete --type x", 1, "WithoutDelete has no method delete; define delete (/"),
     ("run mine:Misspelt --type x", 1, "did you mean 'external_resources'?"),
