@@ -380,7 +380,7 @@ def test_base_images_are_kept_and_everything_else_is_written_again(written, tmp_
     ("arguments", "status", "words"),
     [
         (["no_such_module:extension"], 1, "no_such_module"),
-        (["json:dumps"], 1, "json:dumps: Object of type Manager"),
+        (["json:dumps"], 1, "json:dumps: TypeError: Object of type Manager"),
         (["extensions.aws:__doc__"], 1, "expected an Actuator or a function of a Manager, got str"),
         (["extensions.aws:extension", "--extra", 'sec rets"'], 2, "expected an extra"),
     ],
