@@ -82,11 +82,6 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param({"resources_before": [VPC, OTHER]}, {"I4"}, id="made for nobody"),
         pytest.param({"resources_before": []}, {"I4"}, id="nothing made"),
         pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
-        pytest.param(
-            {"lives": [life(stuck=None), life("C", stuck=None), BAD]},
-            {"end", "I5"},
-            id="nothing was stuck",
-        ),
         pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
         pytest.param({"lives": [life(disturbed=2.0), life("C"), BAD]}, {"I5"}, id="status frozen"),
         pytest.param(
@@ -103,6 +98,19 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
 def test_each_rule_can_fail(more, rules):
     more = {"failed_while_stuck": {"Infrastructure": 1, "ControlPlane": 1, "C": 1}} | more
     assert broken(**more) == rules
+
+
+@pytest.mark.parametrize(
+    ("lives", "parts"),
+    [
+        ([life(stuck=None), life("C", stuck=None), BAD], 1),
+        ([life(stuck=None), life("C"), BAD], 0),
+    ],
+)
+def test_a_drill_in_which_nothing_was_stuck_reports_it(lives, parts):
+    [end, *_] = judge(evidence(lives=lives))
+    assert (end.rule, end.holds, len(end.untested)) == ("end", True, parts)
+    assert all("see inject_failure of the rehearsal" in text for text in end.untested)
 
 
 @pytest.mark.parametrize(
