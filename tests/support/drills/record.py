@@ -391,7 +391,7 @@ def _origin(_record: DrillRecord, told: Raw) -> Raw:
     known = metadata.version("gardener-actuator") in told["version"]
     return {
         "version": told["version"] if known else metadata.version("gardener-actuator"),
-        "commit": told["commit"] if _commit() == told["commit"].removesuffix("-dirty") else "",
+        "commit": told["commit"] if _commit() == told["commit"].partition("-dirty-")[0] else "",
         "command": shlex.join(["actuator", *sys.argv[1:]]),
         "extensions": f"gardener-actuator {metadata.version('gardener-actuator')}",
     }
