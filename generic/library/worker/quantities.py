@@ -7,12 +7,14 @@ exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_UP, Decimal
+from decimal import ROUND_UP, Decimal, localcontext
 
 _BINARY = [(Decimal(1024) ** (6 - n), f"{letter}i") for n, letter in enumerate("EPTGMK")]
 _DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTGMk", "", *"mun"])]
 _ONE = (Decimal(1), "")
-_NANO = Decimal(10) ** 9
+_NANO = Decimal("1e-9")
+_DIGITS = 128
+"""Enough for each quantity that `_QUANTITY` allows, as a number of 1n."""
 _NONE = "<nil>"
 _QUANTITY = re.compile(r"[+-]?[\d.]{1,40}(?:[numkMGTPE]|[KMGTPE]i|[eE]-?\d{1,2})?", re.ASCII)
 
@@ -33,8 +35,8 @@ def _number(text: str) -> Decimal:
     from kubernetes.utils.quantity import parse_quantity  # with it comes the whole client
 
     number: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]
-    # Go rounds each quantity away from zero to a whole number of 1n.
-    return number if number * _NANO % 1 == 0 else number.quantize(1 / _NANO, ROUND_UP)
+    with localcontext(prec=_DIGITS):  # Go rounds each quantity away from zero to whole 1n
+        return number.quantize(_NANO, ROUND_UP)
 
 
 def _canonical(number: Decimal, *, binary: bool) -> str:

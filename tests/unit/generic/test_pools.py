@@ -402,11 +402,20 @@ def test_durations_of_the_autoscaler_are_copied(text):
         (["15.5m", "20.5Ki"], "20992015500u"),
         (["1Mi", "0.5u"], "1048576000000500n"),
         (["1500.5Ti", "12345Gi"], "1548857Gi"),
+        (["100E"], "100E"),
     ],
 )
 def test_quantities_are_added_and_written_as_go_does(quantities, written):
     """Each as Go's `resource.Quantity` has written it."""
     assert total(quantities) == written
+
+
+@given(st.integers(1, 10**6), st.sampled_from(["T", "P", "E", "Ti", "Pi", "Ei"]))
+def test_a_large_quantity_is_its_own_total(number, unit):
+    from kubernetes.utils.quantity import parse_quantity  # with it comes the whole client
+
+    text = f"{number}{unit}"
+    assert parse_quantity(total([text])) == parse_quantity(text)
 
 
 NUMBERS = st.integers(0, 10**6).map(str) | st.decimals(0, 5000, places=2).map(str)
