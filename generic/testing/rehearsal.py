@@ -360,7 +360,7 @@ class CombinedRehearsal:
     @property
     def is_shared(self) -> bool:
         """Whether other processes can use every outside world."""
-        return all(type(part).share is not Rehearsal.share for part in self.parts)
+        return not any(self._unshared())
 
     def start(self, directory: Path) -> None:
         """Start each one, with a directory of its own."""
@@ -505,9 +505,11 @@ class CombinedRehearsal:
 
     def require_shared(self) -> None:
         """Raise ConfigurationError for an outside world that other processes cannot use."""
-        for part in self.parts:
-            if type(part).share is Rehearsal.share:
-                part.share()
+        for part in self._unshared():
+            part.share()
+
+    def _unshared(self) -> Iterator[Rehearsal]:
+        return (part for part in self.parts if type(part).share is Rehearsal.share)
 
     def attach(self, shared: Sequence[Mapping[str, str]]) -> None:
         """Use the outside worlds that another process started."""

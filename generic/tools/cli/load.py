@@ -120,7 +120,8 @@ def load_rehearsals(references: Sequence[str]) -> "CombinedRehearsal":
     from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
     parts = []
-    for reference in references or _REHEARSALS:
+    references = references or _REHEARSALS
+    for reference in references:
         cls = load(reference)
         if not (isinstance(cls, type) and issubclass(cls, Rehearsal)):
             raise ConfigurationError(
